@@ -1,0 +1,47 @@
+// Text to Value and back: JSON and YAML. All functions are pure and thread safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json/value.h"
+
+namespace kueue::json {
+
+struct ParseOptions {
+  size_t max_depth = 512;
+  size_t max_bytes = 64u << 20;
+  // false: the last of equal keys wins silently, as encoding/json does. true: they are an error.
+  bool reject_duplicate_keys = false;
+  // When set, receives the path of each duplicate key ("spec.foo") instead of an error.
+  std::vector<std::string>* duplicates = nullptr;
+};
+
+// One JSON document with nothing but white space after it. Errors are kBadRequest and name line and column.
+Result<Value> parse(std::string_view text, const ParseOptions& options = {});
+
+// Compact, as Go's encoding/json writes it without HTML escaping: members in stored order, doubles as Go prints them.
+std::string write(const Value& value);
+void write_to(std::string& out, const Value& value);
+// Members sorted by key at every level: equal values give equal bytes.
+std::string write_sorted(const Value& value);
+// Indented (kubectl -o json uses 4 blanks), members sorted by key.
+std::string write_pretty(const Value& value, int indent = 4);
+
+struct YamlOptions {
+  size_t max_bytes = 64u << 20;
+  size_t max_depth = 512;
+  // Limit of nodes after alias expansion, against "billion laughs".
+  size_t max_nodes = 1'000'000;
+  bool reject_duplicate_keys = true;
+};
+
+// First document of the text; YAML 1.1 scalars as sigs.k8s.io/yaml resolves them. JSON is accepted, being YAML.
+Result<Value> parse_yaml(std::string_view text, const YamlOptions& options = {});
+// Every document of a stream, empty ones left out.
+Result<std::vector<Value>> parse_yaml_all(std::string_view text, const YamlOptions& options = {});
+// Block style, members sorted by key, as kubectl -o yaml prints.
+std::string write_yaml(const Value& value);
+
+}  // namespace kueue::json
