@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""The quick start: a playground on the embedded server, real manifests, every transition printed as it happens.
+
+Usage: quick_start.py --kueue BINARY [--keep] [--scene N]
+Ends with code 0 when everything that was promised has been seen. --keep leaves the server up until Ctrl-C.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "test" / "e2e"))
+sys.path.insert(0, str(ROOT / "test" / "scenarios" / "player"))
+sys.dont_write_bytecode = True
+
+import _server  # noqa: E402
+from kube import Kubeconfig  # noqa: E402
+
+WATCHED = {"Job": "/apis/batch/v1/jobs", "Workload": "/apis/kueue.x-k8s.io/v1beta2/workloads", "Pod": "/api/v1/pods"}
+SCENE_TIMEOUT_S = 120
+
+
+class Stage:
+    """Follows Jobs, Workloads and Pods by watches, prints what changes, and answers questions about it."""
+
+    def __init__(self, kubeconfig):
+        self.kubeconfig = Kubeconfig(kubeconfig)
+        self.started = time.monotonic()
+        self.changed = threading.Condition()
+        self.states = {}     # (kind, namespace/name) -> state text
+        self.owners = {}     # workload -> job
+        self.running = {}    # pod -> its job, while Running
+        self.peak = {}       # name of a check -> highest number seen
+        self.together = []   # sets of jobs with running pods at the same time
+        self.problem = None
+        for kind in WATCHED:
+            threading.Thread(target=self._follow, args=(kind,), daemon=True).start()
+
+    def say(self, text):
+        print(f"{time.monotonic() - self.started:6.1f} s  {text}", flush=True)
+
+    def wait(self, condition, what):
+        deadline = time.monotonic() + SCENE_TIMEOUT_S
+        with self.changed:
+            while not condition():
+                if self.problem:
+                    raise RuntimeError(self.problem)
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise RuntimeError(f"timed out waiting for {what}; states: {self.states}")
+                self.changed.wait(min(left, 1.0))
+
+    def jobs(self, state, prefix=""):
+        return sorted(name for (kind, name), s in self.states.items()
+                      if kind == "Job" and s == state and name.split("/")[1].startswith(prefix))
+
+    def _connection(self):
+        return _connect(self.kubeconfig)
+
+    def _follow(self, kind):
+        version = ""
+        while True:
+            try:
+                connection = self._connection()
+                headers = {"Accept": "application/json"} | self.kubeconfig.headers()
+                query = urllib.parse.urlencode({"watch": "true", "resourceVersion": version} if version
+                                               else {"watch": "true"})
+                connection.request("GET", WATCHED[kind] + "?" + query, headers=headers)
+                response = connection.getresponse()
+                if response.status != 200:
+                    raise RuntimeError(f"watching {kind}: {response.status} {response.read()[:300]!r}")
+                for line in response:
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        version = ""
+                        break
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    with self.changed:
+                        getattr(self, "_on_" + kind.lower())(event["type"], event["object"])
+                        self.changed.notify_all()
+            except (OSError, ValueError) as error:
+                if self.problem is None and not isinstance(error, OSError):
+                    self.problem = f"watching {kind}: {error}"
+            except RuntimeError as error:
+                self.problem = str(error)
+            time.sleep(0.2)  # the server went away: try again until the process ends
+
+    def _set(self, kind, key, state, text):
+        if self.states.get((kind, key)) != state:
+            self.states[kind, key] = state
+            self.say(f"{kind.lower():8} {key}: {text}")
+
+    def _on_job(self, event, job):
+        key = f"{job['metadata']['namespace']}/{job['metadata']['name']}"
+        conditions = {c["type"] for c in job.get("status", {}).get("conditions", []) if c["status"] == "True"}
+        if event == "DELETED":
+            self._set("Job", key, "gone", "deleted")
+        elif "Complete" in conditions:
+            self._set("Job", key, "finished", "finished")
+        elif "Failed" in conditions:
+            self._set("Job", key, "failed", "failed")
+        elif job["spec"].get("suspend"):
+            self._set("Job", key, "waiting", "suspended, waits for its turn")
+        else:
+            self._set("Job", key, "running", "released")
+
+    def _on_workload(self, event, workload):
+        key = f"{workload['metadata']['namespace']}/{workload['metadata']['name']}"
+        conditions = {c["type"]: c for c in workload.get("status", {}).get("conditions", [])}
+        true = {t for t, c in conditions.items() if c["status"] == "True"}
+        for owner in workload["metadata"].get("ownerReferences", []):
+            self.owners[key] = f"{workload['metadata']['namespace']}/{owner['name']}"
+        if event == "DELETED":
+            self._set("Workload", key, "gone", "deleted")
+        elif "Finished" in true:
+            self._set("Workload", key, "finished", "Finished: " + conditions["Finished"]["message"])
+        elif "Admitted" in true:
+            self._set("Workload", key, "admitted", "Admitted: " + conditions["Admitted"]["message"])
+        elif "QuotaReserved" in true:
+            self._set("Workload", key, "reserved", "QuotaReserved: " + conditions["QuotaReserved"]["message"])
+        elif "QuotaReserved" in conditions:
+            self._set("Workload", key, "pending " + conditions["QuotaReserved"]["message"],
+                      "waits: " + conditions["QuotaReserved"]["message"])
+        else:
+            self._set("Workload", key, "created", "created")
+
+    def _on_pod(self, event, pod):
+        key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        job = pod["metadata"].get("labels", {}).get("batch.kubernetes.io/job-name", "")
+        phase = pod.get("status", {}).get("phase", "Pending")
+        if event == "DELETED" or phase != "Running":
+            self.running.pop(key, None)
+        else:
+            self.running[key] = f"{pod['metadata']['namespace']}/{job}"
+        now = set(self.running.values())
+        if now and now not in self.together:
+            self.together.append(now)
+        self.peak["pods"] = max(self.peak.get("pods", 0), len(self.running))
+        self._set("Pod", key, "gone" if event == "DELETED" else phase, "deleted" if event == "DELETED" else phase)
+
+
+def _connect(kubeconfig):
+    import base64
+    import http.client
+    import tempfile
+    url = urllib.parse.urlsplit(kubeconfig.server)
+    context = ssl.create_default_context()
+    if kubeconfig.cluster.get("certificate-authority-data"):
+        context.load_verify_locations(cadata=base64.b64decode(kubeconfig.cluster["certificate-authority-data"]).decode())
+    elif kubeconfig.cluster.get("certificate-authority"):
+        context.load_verify_locations(kubeconfig.base / kubeconfig.cluster["certificate-authority"])
+    user = kubeconfig.user
+    if user.get("client-certificate-data"):
+        with tempfile.TemporaryDirectory() as folder:
+            certificate, key = os.path.join(folder, "crt"), os.path.join(folder, "key")
+            pathlib.Path(certificate).write_bytes(base64.b64decode(user["client-certificate-data"]))
+            pathlib.Path(key).write_bytes(base64.b64decode(user["client-key-data"]))
+            context.load_cert_chain(certificate, key)
+    return http.client.HTTPSConnection(url.hostname, url.port, context=context)
+
+
+def apply(kueue, kubeconfig, path, verb="apply"):
+    subprocess.run([kueue, verb, "-f", str(path), "--kubeconfig", kubeconfig], check=True, stdin=subprocess.DEVNULL)
+
+
+def scene_quick_start(stage, kueue, kubeconfig):
+    print("\n== Scene 1: five Jobs of three one-CPU pods, quota for nine CPUs: three run, the rest wait ==", flush=True)
+    apply(kueue, kubeconfig, ROOT / "examples/quick-start/queues.yaml")
+    manifest = (ROOT / "examples/quick-start/job.yaml").read_text()
+    for index in range(1, 6):
+        text = manifest.replace("generateName: sample-job-", f"name: sample-job-{index}")
+        subprocess.run([kueue, "apply", "-f", "-", "--kubeconfig", kubeconfig], check=True, input=text.encode())
+    stage.wait(lambda: len(stage.jobs("running", "sample-job-")) + len(stage.jobs("finished", "sample-job-")) >= 3,
+               "three Jobs to be released")
+    stage.wait(lambda: len(stage.jobs("finished", "sample-job-")) == 5, "all five Jobs to finish")
+    check(stage.peak["pods"] == 9, f"nine pods at the same time at most, and nine at the peak; saw {stage.peak['pods']}")
+
+
+def scene_gang(stage, kueue, kubeconfig):
+    print("\n== Scene 2: two Jobs of eight one-GPU pods on eight GPUs: one after the other, never half of each ==", flush=True)
+    stage.together.clear()
+    apply(kueue, kubeconfig, ROOT / "examples/gang/queues.yaml")
+    apply(kueue, kubeconfig, ROOT / "examples/gang/jobs.yaml")
+    stage.wait(lambda: len(stage.jobs("finished", "train-")) == 2, "both training Jobs to finish")
+    both = {"default/train-a", "default/train-b"}
+    check(not any(both <= group for group in stage.together), "the two Jobs never had pods running at the same time")
+
+
+def scene_cohort(stage, kueue, kubeconfig):
+    print("\n== Scene 3: two teams of four CPUs in one cohort: one borrows what the other leaves idle ==", flush=True)
+    apply(kueue, kubeconfig, ROOT / "examples/cohort/queues.yaml")
+    apply(kueue, kubeconfig, ROOT / "examples/cohort/jobs.yaml")
+    stage.wait(lambda: {"team-a/big", "team-b/own"} <= set(stage.jobs("finished")), "both teams' Jobs to finish")
+    big = next(w for w, job in stage.owners.items() if job == "team-a/big")
+    check(stage.states["Workload", big] == "finished", "team-a ran six CPUs with a quota of four")
+
+
+def check(condition, what):
+    if not condition:
+        raise RuntimeError("not as promised: " + what)
+    print(f"  ok: {what}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kueue", required=True)
+    parser.add_argument("--keep", action="store_true", help="leave the server up until Ctrl-C")
+    args = parser.parse_args()
+    kueue = str(pathlib.Path(args.kueue).resolve())
+
+    print("starting: kueue up --memory --nodes 4x8cpu,32Gi,nvidia.com/gpu=2", flush=True)
+    with contextlib.ExitStack() as stack:
+        kubeconfig, process, _ = stack.enter_context(
+            _server.embedded(kueue, "--nodes", "4x8cpu,32Gi,nvidia.com/gpu=2"))
+        stage = Stage(kubeconfig)
+        for scene in (scene_quick_start, scene_gang, scene_cohort):
+            scene(stage, kueue, kubeconfig)
+        print("\nEverything ran as promised. The same on your own: README.md, section 'Playground'.", flush=True)
+        if args.keep:
+            print(f"\nThe server stays up. In another terminal:\n  export KUBECONFIG={kubeconfig}\n"
+                  f"  kubectl get workloads      (or: {os.path.relpath(kueue)} get workloads)\nCtrl-C ends it.", flush=True)
+            with contextlib.suppress(KeyboardInterrupt):
+                process.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        print(f"quick start failed: {error}", file=sys.stderr)
+        sys.exit(1)
