@@ -1,0 +1,59 @@
+// Typed ids of dense tables, and vectors indexed by them. An id says where something is stored; it
+// never decides an order that can be seen.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace kueue {
+
+template <typename Tag>
+struct Id {
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+  uint32_t value = kNone;
+
+  constexpr Id() = default;
+  constexpr explicit Id(size_t v) : value(static_cast<uint32_t>(v)) {}
+  constexpr bool valid() const { return value != kNone; }
+  constexpr explicit operator bool() const { return valid(); }
+  auto operator<=>(const Id&) const = default;
+};
+
+// A vector whose index is an Id type. Elements are never moved to another index.
+template <typename IdType, typename T>
+class IndexVec {
+ public:
+  T& operator[](IdType id) { return items_[id.value]; }
+  const T& operator[](IdType id) const { return items_[id.value]; }
+  bool contains(IdType id) const { return id.value < items_.size(); }
+  IdType push(T item) {
+    items_.push_back(std::move(item));
+    return IdType(items_.size() - 1);
+  }
+  // Grows so that `id` exists.
+  T& ensure(IdType id) {
+    if (id.value >= items_.size()) items_.resize(id.value + 1);
+    return items_[id.value];
+  }
+  size_t size() const { return items_.size(); }
+  bool empty() const { return items_.empty(); }
+  auto begin() { return items_.begin(); }
+  auto end() { return items_.end(); }
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
+  // All ids in use, in index order.
+  std::vector<IdType> ids() const {
+    std::vector<IdType> out;
+    out.reserve(items_.size());
+    for (size_t i = 0; i < items_.size(); ++i) out.push_back(IdType(i));
+    return out;
+  }
+
+ private:
+  std::vector<T> items_;
+};
+
+}  // namespace kueue
