@@ -18,16 +18,21 @@ struct ParseOptions {
   std::vector<std::string>* duplicates = nullptr;
 };
 
-// One JSON document with nothing but white space after it. Errors are kBadRequest and name line and column.
+// One JSON document with nothing but white space after it. Errors are kBadRequest and name line and
+// column.
 Result<Value> parse(std::string_view text, const ParseOptions& options = {});
 
-// Compact, as Go's encoding/json writes it without HTML escaping: members in stored order, doubles as Go prints them.
+// Compact, as Go's encoding/json writes it without HTML escaping: members in stored order, doubles
+// as Go prints them.
 std::string write(const Value& value);
 void write_to(std::string& out, const Value& value);
 // Members sorted by key at every level: equal values give equal bytes.
 std::string write_sorted(const Value& value);
 // Indented (kubectl -o json uses 4 blanks), members sorted by key.
 std::string write_pretty(const Value& value, int indent = 4);
+
+// As Go prints a float64 in JSON: 1.5, 0.1, 1e+21, 1e-7, 2 for 2.0. "null" for what is not finite.
+std::string format_double(double d);
 
 struct YamlOptions {
   size_t max_bytes = 64u << 20;
@@ -37,7 +42,8 @@ struct YamlOptions {
   bool reject_duplicate_keys = true;
 };
 
-// First document of the text; YAML 1.1 scalars as sigs.k8s.io/yaml resolves them. JSON is accepted, being YAML.
+// First document of the text; YAML 1.1 scalars as sigs.k8s.io/yaml resolves them. JSON is accepted,
+// being YAML.
 Result<Value> parse_yaml(std::string_view text, const YamlOptions& options = {});
 // Every document of a stream, empty ones left out.
 Result<std::vector<Value>> parse_yaml_all(std::string_view text, const YamlOptions& options = {});

@@ -1,13 +1,15 @@
-// Patches that need no schema: JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386), and the difference of two
-// documents as a merge patch. Strategic merge and apply need field tables: schema/merge.h, schema/apply.h.
+// Patches that need no schema: JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386), and the
+// difference of two documents as a merge patch. Strategic merge and apply need field tables:
+// schema/merge.h, schema/apply.h.
 #pragma once
 
 #include "json/value.h"
 
 namespace kueue::json {
 
-// Applies the operations in order to a copy. Errors name the operation's index and path (kInvalid for a failed test or
-// a missing path, kBadRequest for a malformed patch). At most 10,000 operations.
+// Applies the operations in order to a copy. Errors name the operation's index and path (kInvalid
+// for a failed test or a missing path, kBadRequest for a malformed patch). At most 10,000
+// operations.
 Result<Value> apply_json_patch(const Value& document, const Value& patch);
 
 // null removes a member; nested objects merge; anything else replaces.

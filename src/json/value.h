@@ -1,6 +1,7 @@
-// json::Value: one JSON document in memory. Used for every document the project stores, patches or sends. Objects keep
-// insertion order; comparison ignores it. Integers, unsigned integers beyond int64 and doubles are kept apart, as
-// Kubernetes does. Not thread safe; copying copies deeply.
+// json::Value: one JSON document in memory. Used for every document the project stores, patches or
+// sends. Objects keep insertion order; comparison ignores it. Integers, unsigned integers beyond
+// int64 and doubles are kept apart, as Kubernetes does. Const access is thread safe, changes are
+// not; copying copies deeply. A moved-from Value may only be assigned or destroyed.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +25,18 @@ enum class Type : uint8_t { kNull, kBool, kInt, kUint, kDouble, kString, kArray,
 
 class Value {
  public:
-  Value();  // null
-  Value(std::nullptr_t) : Value() {}                                                  // NOLINT
-  Value(bool b);  // NOLINT: implicit by intent
-  Value(int n);  // NOLINT: implicit by intent
-  Value(int64_t n);  // NOLINT: implicit by intent
-  Value(uint64_t n);                                                                  // NOLINT: kInt where it fits
-  Value(double d);  // NOLINT: implicit by intent
-  Value(const char* s);  // NOLINT: implicit by intent
-  Value(std::string_view s);  // NOLINT: implicit by intent
-  Value(std::string s);  // NOLINT: implicit by intent
-  Value(Array a);                                                                     // NOLINT
-  Value(Object o);                                                                    // NOLINT
+  Value();                            // null
+  Value(std::nullptr_t) : Value() {}  // NOLINT
+  Value(bool b);                      // NOLINT: implicit by intent
+  Value(int n);                       // NOLINT: implicit by intent
+  Value(int64_t n);                   // NOLINT: implicit by intent
+  Value(uint64_t n);                  // NOLINT: kInt where it fits
+  Value(double d);                    // NOLINT: implicit by intent
+  Value(const char* s);               // NOLINT: implicit by intent
+  Value(std::string_view s);          // NOLINT: implicit by intent
+  Value(std::string s);               // NOLINT: implicit by intent
+  Value(Array a);                     // NOLINT
+  Value(Object o);                    // NOLINT
   Value(const Value& other);
   Value(Value&&) noexcept;
   Value& operator=(const Value& other);
@@ -57,7 +58,7 @@ class Value {
 
   // Typed access; CHECKs the type.
   bool as_bool() const;
-  int64_t as_int() const;  // kInt only
+  int64_t as_int() const;    // kInt only
   uint64_t as_uint() const;  // kInt >= 0 or kUint
   double as_double() const;  // any number
   const std::string& as_string() const;
@@ -83,7 +84,8 @@ class Value {
                               std::string_view fallback = {}) const;
   int64_t get_int(std::initializer_list<std::string_view> keys, int64_t fallback = 0) const;
   bool get_bool(std::initializer_list<std::string_view> keys, bool fallback = false) const;
-  // Makes this an object if it is null and returns the member, inserted as null when absent. CHECKs that it is no other type.
+  // Makes this an object if it is null and returns the member, inserted as null when absent. CHECKs
+  // that it is no other type.
   Value& operator[](std::string_view key);
   // Makes objects along the way.
   Value& at_path(std::initializer_list<std::string_view> keys);
@@ -99,8 +101,8 @@ class Value {
       data_;
 };
 
-// Members in insertion order. Lookup is linear for small objects; at 16 members or more, and 10,000 labels, it is still
-// logarithmic: an index is kept. Setting an existing key keeps its place.
+// Members in insertion order. Lookup is linear for small objects; at 16 members or more, and 10,000
+// labels, it is still logarithmic: an index is kept. Setting an existing key keeps its place.
 class Object {
  public:
   using Member = std::pair<std::string, Value>;
@@ -122,6 +124,8 @@ class Object {
   Value& set(std::string_view key, Value value);
   // Appends without looking for a member of that name: the caller knows that there is none.
   Value& append(std::string key, Value value);
+  // An object of these members, whose keys all differ.
+  static Object from_members(std::vector<Member> members);
   // True when something was removed.
   bool erase(std::string_view key);
   size_t size() const;
@@ -139,9 +143,10 @@ class Object {
 
  private:
   size_t position(std::string_view key) const;  // size() when absent
-  void build_index() const;
+  void build_index();
+  void index_last();
   std::vector<Member> members_;
-  mutable std::vector<uint32_t> index_;  // positions sorted by key; empty while small or stale
+  std::vector<uint32_t> index_;  // positions sorted by key; empty while small
 };
 
 inline Object::Object() = default;
