@@ -1,0 +1,87 @@
+// Registry: counters, gauges and histograms with label vectors, and their Prometheus text. Thread
+// safe: one mutex per family; recording is a map lookup, the text is built family by family.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kueue::controllers::metrics {
+
+enum class Type : uint8_t { kCounter, kGauge, kHistogram };
+
+// What a family is; names and labels are constant for the life of the process.
+struct Description {
+  std::string name;  // with prefix: kueue_pending_workloads
+  Type type = Type::kGauge;
+  std::string help;
+  std::vector<std::string> labels;   // in the order values are given
+  std::vector<double> buckets = {};  // kHistogram: upper bounds, ascending, without +Inf
+};
+
+using LabelValues = std::vector<std::string>;
+
+class Family {
+ public:
+  explicit Family(Description description);
+
+  // The number of values must be that of the labels.
+  void add(const LabelValues& values, double by = 1);     // counters and gauges
+  void set(const LabelValues& values, double value);      // gauges
+  void observe(const LabelValues& values, double value);  // histograms
+  // Removes one series.
+  void erase(const LabelValues& values);
+  // Removes every series in which each named label has that value. Unknown labels match nothing.
+  // Returns how many.
+  size_t erase_matching(const std::vector<std::pair<std::string_view, std::string_view>>& labels);
+  void clear();
+
+  // Value of a counter or gauge, number of samples of a histogram; 0 when there is no such series.
+  double value(const LabelValues& values) const;
+  size_t size() const;
+  const Description& description() const { return description_; }
+
+  // HELP, TYPE and every series, sorted by label values. `constant` labels are added to each.
+  // Nothing when empty.
+  void expose(std::string& out,
+              const std::vector<std::pair<std::string, std::string>>& constant) const;
+
+ private:
+  struct Series {
+    double value = 0;  // histograms: sum of samples
+    uint64_t count = 0;
+    std::vector<uint64_t> buckets;  // not cumulative; one more than bounds
+  };
+  const Description description_;
+  mutable std::mutex mutex_;
+  std::map<LabelValues, Series> series_;
+};
+
+class Registry {
+ public:
+  Family& add(Description description);
+  // nullptr when there is none of that name.
+  Family* find(std::string_view name);
+  // A label every series carries from now on ("replica_role").
+  void set_constant_label(std::string name, std::string value);
+  // Families that must not carry the constant labels.
+  void exempt_from_constant_labels(std::string name);
+  // Drops all series of all gauges (after a change of role).
+  void clear_gauges();
+  // Text exposition format 0.0.4, families sorted by name.
+  std::string expose() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Family>, std::less<>> families_;
+  std::vector<std::pair<std::string, std::string>> constant_;
+  std::vector<std::string> exempt_;
+};
+
+}  // namespace kueue::controllers::metrics
