@@ -85,9 +85,8 @@ struct Constraints {
   TypeRef not_ = {};
 };
 
-// How a struct field or container is reached in a C++ object; null for Types without a C++ struct. See schema/bind.h.
-struct StructBinding;
-struct ValueBinding;
+// C++ objects are reached through tables of their own, see schema/bind.h: many Types have no C++ struct, and some C++
+// structs have several Types (a Pod template has other rules inside a Workload than inside a Job).
 
 struct Field {
   std::string_view name;              // JSON name
@@ -98,10 +97,6 @@ struct Field {
   std::string_view patch_merge_key = {};
   std::string_view default_json = {}; // "" = none. A default of the field, as the API server applies it when absent
   std::string_view doc = {};
-  // Typed access: the address of this member in the C++ object, and how to read and write it. Null when unbound.
-  void* (*member)(void* object) = nullptr;
-  const ValueBinding* binding = nullptr;
-  bool omit_empty = true;             // typed encode leaves out zero values
 };
 
 struct Type {
@@ -119,7 +114,7 @@ struct Type {
   std::string_view default_json = {}; // default at the type itself (CRD schemas carry it here, fields inherit it)
   const Constraints* constraints = nullptr;
   std::span<const Rule> rules = {};
-  const StructBinding* binding = nullptr;
+  bool list_type_given = false;       // the schema says x-kubernetes-list-type itself, be it atomic
 
   // nullptr when there is no such field. Linear with a hint is left to callers; structs are small.
   const Field* field(std::string_view json_name) const {
@@ -145,6 +140,15 @@ struct ScalePaths {
   std::string_view label_selector = {};
 };
 
+// A subresource besides status and scale: "pods/binding" takes a v1 Binding.
+struct Subresource {
+  std::string_view name;              // "binding", "eviction", "log", "token", "finalize", "approval", ...
+  std::string_view group = {};        // of the body
+  std::string_view version = {};
+  std::string_view kind = {};
+  std::span<const std::string_view> verbs = {};
+};
+
 struct ResourceInfo {
   std::string_view group;             // "" = core
   std::string_view version;
@@ -159,6 +163,11 @@ struct ResourceInfo {
   std::span<const PrinterColumn> columns = {};
   std::span<const std::string_view> selectable_fields = {};  // beyond metadata.name and metadata.namespace
   TypeRef type = {};                  // the whole object, apiVersion/kind/metadata included
+  std::span<const std::string_view> verbs = {};  // as discovery lists them; empty = all eight of a stored resource
+  std::span<const Subresource> subresources = {};
+  bool storage = true;                // the version that is stored
+  bool deprecated = false;
+  std::string_view deprecation_warning = {};  // sent to users of this version
 
   // "batch/v1" or "v1".
   bool operator==(const ResourceInfo& o) const {
