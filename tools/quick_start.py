@@ -7,15 +7,14 @@ Ends with code 0 when everything that was promised has been seen. --keep leaves 
 
 import argparse
 import contextlib
+import http.client
 import json
 import os
 import pathlib
-import ssl
 import subprocess
 import sys
 import threading
 import time
-import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "test" / "e2e"))
@@ -23,9 +22,9 @@ sys.path.insert(0, str(ROOT / "test" / "scenarios" / "player"))
 sys.dont_write_bytecode = True
 
 import _server  # noqa: E402
-from kube import Kubeconfig  # noqa: E402
+from kube import Client, Kubeconfig  # noqa: E402
 
-WATCHED = {"Job": "/apis/batch/v1/jobs", "Workload": "/apis/kueue.x-k8s.io/v1beta2/workloads", "Pod": "/api/v1/pods"}
+WATCHED = ("Job", "Workload", "Pod")
 SCENE_TIMEOUT_S = 120
 
 
@@ -33,7 +32,7 @@ class Stage:
     """Follows Jobs, Workloads and Pods by watches, prints what changes, and answers questions about it."""
 
     def __init__(self, kubeconfig):
-        self.kubeconfig = Kubeconfig(kubeconfig)
+        self.client = Client(Kubeconfig(kubeconfig), "quick-start")
         self.started = time.monotonic()
         self.changed = threading.Condition()
         self.states = {}     # (kind, namespace/name) -> state text
@@ -63,36 +62,26 @@ class Stage:
         return sorted(name for (kind, name), s in self.states.items()
                       if kind == "Job" and s == state and name.split("/")[1].startswith(prefix))
 
-    def _connection(self):
-        return _connect(self.kubeconfig)
-
     def _follow(self, kind):
-        version = ""
         while True:
             try:
-                connection = self._connection()
-                headers = {"Accept": "application/json"} | self.kubeconfig.headers()
-                query = urllib.parse.urlencode({"watch": "true", "resourceVersion": version} if version
-                                               else {"watch": "true"})
-                connection.request("GET", WATCHED[kind] + "?" + query, headers=headers)
-                response = connection.getresponse()
+                _, response = self.client.open_watch(kind, "0")
                 if response.status != 200:
                     raise RuntimeError(f"watching {kind}: {response.status} {response.read()[:300]!r}")
                 for line in response:
                     event = json.loads(line)
                     if event["type"] == "ERROR":
-                        version = ""
-                        break
-                    version = event["object"]["metadata"]["resourceVersion"]
+                        raise RuntimeError(f"watching {kind}: {event['object']}")
                     with self.changed:
                         getattr(self, "_on_" + kind.lower())(event["type"], event["object"])
                         self.changed.notify_all()
-            except (OSError, ValueError) as error:
-                if self.problem is None and not isinstance(error, OSError):
-                    self.problem = f"watching {kind}: {error}"
-            except RuntimeError as error:
-                self.problem = str(error)
-            time.sleep(0.2)  # the server went away: try again until the process ends
+            except (OSError, http.client.HTTPException):
+                return  # the server went away: the scene's own timeout tells if it should not have
+            except (ValueError, RuntimeError) as error:
+                with self.changed:
+                    self.problem = str(error)
+                    self.changed.notify_all()
+                return
 
     def _set(self, kind, key, state, text):
         if self.states.get((kind, key)) != state:
@@ -146,26 +135,6 @@ class Stage:
             self.together.append(now)
         self.peak["pods"] = max(self.peak.get("pods", 0), len(self.running))
         self._set("Pod", key, "gone" if event == "DELETED" else phase, "deleted" if event == "DELETED" else phase)
-
-
-def _connect(kubeconfig):
-    import base64
-    import http.client
-    import tempfile
-    url = urllib.parse.urlsplit(kubeconfig.server)
-    context = ssl.create_default_context()
-    if kubeconfig.cluster.get("certificate-authority-data"):
-        context.load_verify_locations(cadata=base64.b64decode(kubeconfig.cluster["certificate-authority-data"]).decode())
-    elif kubeconfig.cluster.get("certificate-authority"):
-        context.load_verify_locations(kubeconfig.base / kubeconfig.cluster["certificate-authority"])
-    user = kubeconfig.user
-    if user.get("client-certificate-data"):
-        with tempfile.TemporaryDirectory() as folder:
-            certificate, key = os.path.join(folder, "crt"), os.path.join(folder, "key")
-            pathlib.Path(certificate).write_bytes(base64.b64decode(user["client-certificate-data"]))
-            pathlib.Path(key).write_bytes(base64.b64decode(user["client-key-data"]))
-            context.load_cert_chain(certificate, key)
-    return http.client.HTTPSConnection(url.hostname, url.port, context=context)
 
 
 def apply(kueue, kubeconfig, path, verb="apply"):
