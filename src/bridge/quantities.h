@@ -1,0 +1,23 @@
+// Amounts in internal units <-> Quantity. cpu counts in millicores, everything else in base units;
+// memory-like resources are written with binary suffixes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/amount.h"
+
+namespace kueue::api {
+class Quantity;
+}
+
+namespace kueue::bridge {
+
+// Rounded up to the internal unit, saturating.
+int64_t internal_amount(std::string_view resource, const api::Quantity& quantity);
+// A quota: as internal_amount, where the largest value means Unlimited.
+Amount quota_amount(std::string_view resource, const api::Quantity& quantity);
+api::Quantity quantity_of(std::string_view resource, int64_t amount);
+
+}  // namespace kueue::bridge

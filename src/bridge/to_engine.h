@@ -1,0 +1,88 @@
+// API objects -> engine values. Pure functions; errors in the object never stop the conversion: a
+// workload that cannot be admitted as it is carries the reason (engine::Workload::misconfigured).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/feature_gates.h"
+#include "engine/model/events.h"
+#include "engine/settings.h"
+
+namespace kueue::api {
+class Quantity;
+}
+namespace kueue::api::core::v1 {
+struct LimitRange;
+struct Node;
+struct Pod;
+struct PodSpec;
+}  // namespace kueue::api::core::v1
+namespace kueue::api::v1beta2 {
+struct AdmissionCheck;
+struct ClusterQueue;
+struct Cohort;
+struct LocalQueue;
+struct ResourceFlavor;
+struct Topology;
+struct Workload;
+}  // namespace kueue::api::v1beta2
+namespace kueue::api::config::v1beta2 {
+struct Configuration;
+}
+
+namespace kueue::bridge {
+
+struct TransformOutput {
+  std::string resource;
+  std::string factor;  // Quantity text
+};
+
+// resources.transformations of the Configuration.
+struct Transformation {
+  std::string input;
+  bool retain = true;       // strategy Retain; false = Replace
+  std::string multiply_by;  // "" = none
+  std::vector<TransformOutput> outputs;
+};
+
+struct RequestRules {
+  std::vector<std::string> exclude_prefixes;
+  std::vector<Transformation> transformations;
+};
+
+// What a Workload's requests depend on outside itself.
+struct Surroundings {
+  const FeatureGates* gates = nullptr;  // never null in use
+  const RequestRules* rules = nullptr;  // null = none
+  // LimitRanges of the workload's namespace, ordered by name.
+  std::vector<const api::core::v1::LimitRange*> limit_ranges = {};
+  // Overhead of a RuntimeClass by name, as resource amounts; empty when unknown.
+  std::function<std::vector<std::pair<std::string, api::Quantity>>(const std::string&)>
+      overhead_of = {};
+};
+
+// behaviour.md 1: overhead, init and sidecar containers, pod-level resources, LimitRange, limits as
+// requests, excluded prefixes, transformations. Pod templates of equal content may share one value.
+std::shared_ptr<const engine::Workload> to_engine(const api::v1beta2::Workload& workload,
+                                                  const Surroundings& around);
+
+engine::ClusterQueue to_engine(const api::v1beta2::ClusterQueue& queue);
+engine::Cohort to_engine(const api::v1beta2::Cohort& cohort);
+engine::LocalQueue to_engine(const api::v1beta2::LocalQueue& queue);
+engine::Flavor to_engine(const api::v1beta2::ResourceFlavor& flavor);
+engine::Topology to_engine(const api::v1beta2::Topology& topology);
+engine::AdmissionCheck to_engine(const api::v1beta2::AdmissionCheck& check);
+engine::Node to_engine(const api::core::v1::Node& node);
+// The pod's usage, when it is bound, unfinished and not placed by topology; otherwise the deletion
+// of it.
+engine::Event to_engine(const api::core::v1::Pod& pod);
+
+// Settings and request rules of a (defaulted) Configuration.
+engine::Settings engine_settings(const api::config::v1beta2::Configuration& config,
+                                 const FeatureGates& gates);
+RequestRules request_rules(const api::config::v1beta2::Configuration& config);
+
+}  // namespace kueue::bridge

@@ -1,0 +1,106 @@
+// Commands: what a cycle decided, as values. The engine has already taken each one into account
+// (assume first); who runs the engine writes them to the API and reports failures back (events.h).
+// Texts are complete, to the letter.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/model/objects.h"
+
+namespace kueue::engine {
+
+// Reason of QuotaReserved=False. reason_text() gives the granular word, legacy_reason_text() the
+// one that is written while the gate UnadmittedWorkloadsObservability is off.
+enum class PendingReason : uint8_t {
+  kPendingEvaluation,
+  kNoMatchingFlavor,
+  kExceedsMaxQuota,
+  kWaitingForQuota,
+  kTopologyPlacementFailed,
+  kWaitingForPreemptedWorkloads,
+  kMisconfigured,
+  kSuspended,
+  kWaitingForPodsReady,
+  kAdmissionGated,
+};
+const char* reason_text(PendingReason reason);
+const char* legacy_reason_text(PendingReason reason);
+
+// Why a workload went back to its queue (labels-conditions-events.md 6).
+enum class RequeueReason : uint8_t {
+  kGeneric,
+  kFailedAfterNomination,
+  kNamespaceMismatch,
+  kPreemptionGated,
+  kPendingPreemption,
+  kPendingMigration,
+  kPreemptionFailed,
+  kNoFit,
+  kPreemptionNoCandidates,
+};
+const char* requeue_reason_text(RequeueReason reason);  // "" for kGeneric
+
+enum class EvictReason : uint8_t { kPreempted, kNodeFailures, kFlavorMigration };
+const char* evict_reason_text(EvictReason reason);
+
+enum class PreemptReason : uint8_t {
+  kNone,
+  kInClusterQueue,
+  kInCohortReclamation,
+  kInCohortFairSharing,
+  kInCohortReclaimWhileBorrowing,
+};
+const char* preempt_reason_text(PreemptReason reason);
+
+// Reserve quota: write status.admission, QuotaReserved=True and, when `admitted`, Admitted=True.
+struct Admit {
+  Key key;
+  std::string uid;
+  Admission admission;
+  bool admitted = false;  // all checks that the assigned flavors need are Ready
+  bool second_pass =
+      false;  // it had a reservation; only the topology is new, unhealthyNodes is cleared
+  std::string flavors_considered;     // for the event, "" = nothing to say
+  std::optional<Key> replaced_slice;  // to be finished as replaced once this is written
+  std::string replaced_slice_uid;
+  std::string cluster_name;  // copied from the replaced slice, "" = none
+};
+
+// Take the quota of a running workload: write Evicted (and Preempted); its job stops, then the
+// reservation is released.
+struct Evict {
+  Key key;
+  std::string uid;
+  std::string cluster_queue;
+  EvictReason reason = EvictReason::kPreempted;
+  PreemptReason preempt_reason = PreemptReason::kNone;
+  std::string message;  // of the Evicted and Preempted conditions
+  std::string
+      priorities;  // "preemptor effective priority: …; preemptee effective priority: …", for events
+  Key preemptor;   // empty unless preempted or migrated
+  std::string preemptor_uid;
+  std::string preemptor_cluster_queue;
+};
+
+// Not now: write QuotaReserved=False with this reason and message (and the Admitted and
+// resourceRequests that go with it) when `write`; send a Warning event with the message when
+// `event`.
+struct SetPending {
+  Key key;
+  std::string uid;
+  std::string cluster_queue;
+  PendingReason reason = PendingReason::kPendingEvaluation;
+  std::string message;
+  bool write = true;
+  bool blocked_on_gates = false;    // also BlockedOnPreemptionGates=True
+  bool second_pass_failed = false;  // event SecondPassFailed and nothing else
+  std::vector<std::pair<std::string, ResourceAmounts>> resource_requests;  // per pod set, totals
+};
+
+using Command = std::variant<Admit, Evict, SetPending>;
+
+}  // namespace kueue::engine

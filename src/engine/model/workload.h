@@ -1,0 +1,175 @@
+// Workload as the engine sees it: what decides about order, requests, place and state. The bridge
+// makes it from the API object; texts are the API's own. Plain values.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "engine/model/pod.h"
+
+namespace kueue::engine {
+
+struct Key {
+  std::string namespace_;
+  std::string name;
+  auto operator<=>(const Key&) const = default;
+  std::string text() const { return namespace_ + "/" + name; }
+};
+
+enum class ConditionType : uint8_t {
+  kQuotaReserved,
+  kAdmitted,
+  kEvicted,
+  kPreempted,
+  kRequeued,
+  kFinished,
+  kPodsReady,
+  kDeactivationTarget,
+  kBlockedOnPreemptionGates,
+  kWaitingForReplacementPods,
+};
+
+enum class ConditionStatus : uint8_t { kFalse, kTrue, kUnknown };
+
+struct Condition {
+  ConditionType type = ConditionType::kQuotaReserved;
+  ConditionStatus status = ConditionStatus::kFalse;
+  std::string reason;
+  std::string message;
+  Instant since;  // lastTransitionTime
+  bool operator==(const Condition&) const = default;
+};
+
+struct SliceConstraint {
+  std::string topology;  // node label of the level
+  int32_t size = 1;
+  bool operator==(const SliceConstraint&) const = default;
+};
+
+struct TopologyRequest {
+  std::optional<std::string> required;
+  std::optional<std::string> preferred;
+  std::optional<bool> unconstrained;
+  std::string pod_set_group;                  // "" = none
+  std::optional<std::string> slice_topology;  // podSetSliceRequiredTopology
+  std::optional<int32_t> slice_size;          // podSetSliceSize
+  std::vector<SliceConstraint> slice_layers;  // podsetSliceRequiredTopologyConstraints
+  bool operator==(const TopologyRequest&) const = default;
+};
+
+struct PodSet {
+  std::string name;
+  int32_t count = 0;
+  std::optional<int32_t> min_count;
+  std::shared_ptr<const PodTemplate> pod;  // never null
+  std::optional<TopologyRequest> topology;
+};
+
+struct TopologyDomain {
+  std::vector<std::string> values;  // one per level
+  int32_t count = 0;
+  bool operator==(const TopologyDomain&) const = default;
+};
+
+struct TopologyAssignment {
+  std::vector<std::string> levels;
+  std::vector<TopologyDomain> domains;  // order is part of the result
+  bool operator==(const TopologyAssignment&) const = default;
+};
+
+enum class DelayedTopology : uint8_t { kNone, kPending, kReady };
+
+struct PodSetAssignment {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>>
+      flavors;            // resource -> flavor, sorted by resource
+  ResourceAmounts usage;  // of all pods together
+  std::optional<int32_t> count;
+  std::shared_ptr<const TopologyAssignment> topology;  // null = none
+  DelayedTopology delayed = DelayedTopology::kNone;
+};
+
+struct Admission {
+  std::string cluster_queue;
+  std::vector<PodSetAssignment> pod_sets;
+};
+
+enum class CheckState : uint8_t { kPending, kReady, kRetry, kRejected };
+
+struct PodSetUpdate {
+  std::string name;  // pod set
+  Labels node_selector;
+  std::vector<Toleration> tolerations;
+};
+
+struct CheckStatus {
+  std::string name;
+  CheckState state = CheckState::kPending;
+  std::vector<PodSetUpdate> updates;
+};
+
+struct PreemptionGate {
+  std::string name;
+  bool open = false;
+};
+
+struct Workload {
+  Key key;
+  std::string uid;
+  int64_t generation = 0;
+  Instant created;  // zero = older than everything
+  std::string queue_name;
+  bool active = true;
+  int64_t priority = 0;    // spec.priority
+  int64_t boost = 0;       // annotation, only while the gate PriorityBoost is on
+  std::string boost_text;  // the annotation as it stands
+  std::vector<PodSet> pod_sets;
+
+  std::string job_uid;                       // label job-uid
+  std::string admission_gated_by;            // annotation; non-empty = not admissible
+  std::vector<std::string> allowed_flavors;  // annotation of variants; empty = all
+  bool concurrent_admission_parent = false;
+  std::string
+      variant_parent_uid;  // controller owner if that is a parent Workload ("" = no variant)
+  std::string variant_parent_name;
+  bool elastic = false;
+  std::string slice_name;       // first slice of the chain
+  std::optional<Key> replaces;  // slice that this one replaces
+  bool pod_owned = false;       // its controller is a Pod
+  bool multikueue = false;      // has a MultiKueue check by its ClusterQueue's strategy
+
+  // Why it can never be admitted as it is ("" = fine): requests above limits, LimitRange, DRA.
+  // Checked at nomination.
+  std::string misconfigured;
+
+  std::vector<Condition> conditions;  // those of ConditionType; at most one per type
+  std::optional<Admission> admission;
+  std::vector<CheckStatus> checks;
+  std::optional<Instant> requeue_at;
+  std::vector<std::pair<std::string, int32_t>> reclaimable;  // pod set -> count
+  std::vector<std::string> unhealthy_nodes;
+  std::vector<PreemptionGate> preemption_gates;  // spec, with the state from status
+  std::string cluster_name;                      // MultiKueue worker
+
+  // nullptr when absent.
+  const Condition* condition(ConditionType type) const;
+  bool is_true(ConditionType type) const;
+  bool is_false(ConditionType type) const;
+  bool finished() const { return is_true(ConditionType::kFinished); }
+  // An active reservation: QuotaReserved=True with an admission.
+  bool reserved() const;
+  bool admitted() const { return is_true(ConditionType::kAdmitted); }
+  bool evicted() const { return is_true(ConditionType::kEvicted); }
+  // QuotaReserved=False with reason OnHold.
+  bool on_hold() const;
+  bool has_closed_preemption_gate() const;
+  // priority + boost.
+  int64_t effective_priority() const { return priority + boost; }
+};
+
+}  // namespace kueue::engine
