@@ -1,5 +1,5 @@
-// Names that users see: labels, annotations, finalizers, condition types and reasons, field managers. Constants only.
-// labels-conditions-events 1 and 2.
+// Names that users see: labels, annotations, finalizers, condition types and reasons, field
+// managers. Constants only. labels-conditions-events 1 and 2.
 #pragma once
 
 #include <string_view>
@@ -41,7 +41,8 @@ inline constexpr std::string_view kSliceConstraintsAnnotation =
 inline constexpr std::string_view kPodSetGroupAnnotation = "kueue.x-k8s.io/podset-group-name";
 inline constexpr std::string_view kTopologyGate = "kueue.x-k8s.io/topology";
 inline constexpr std::string_view kResourceInUseFinalizer = "kueue.x-k8s.io/resource-in-use";
-inline constexpr std::string_view kJobCompletionIndexLabel = "batch.kubernetes.io/job-completion-index";
+inline constexpr std::string_view kJobCompletionIndexLabel =
+    "batch.kubernetes.io/job-completion-index";
 
 // Field managers of server-side apply.
 inline constexpr std::string_view kAdmissionManager = "kueue-admission";
