@@ -1,5 +1,5 @@
-// Instants and durations of the project: signed nanoseconds, comparable, without a clock. Who needs the present asks a
-// Clock, which tests and the simulation replace.
+// Instants and durations of the project: signed nanoseconds, comparable, without a clock. Who needs
+// the present asks a Clock, which tests and the simulation replace.
 #pragma once
 
 #include <compare>
@@ -23,7 +23,8 @@ struct Duration {
   constexpr Duration operator*(int64_t k) const { return {ns * k}; }
 };
 
-// Nanoseconds since 1970-01-01T00:00:00Z. The zero Instant stands for "no time", like Go's zero time in API objects.
+// Nanoseconds since 1970-01-01T00:00:00Z. The zero Instant stands for "no time", like Go's zero
+// time in API objects.
 struct Instant {
   int64_t ns = 0;
   constexpr bool is_zero() const { return ns == 0; }
@@ -37,7 +38,10 @@ struct Instant {
 std::string format_time(Instant t);
 // "2026-03-01T12:00:00.123456Z" (metav1.MicroTime).
 std::string format_micro_time(Instant t);
-// RFC 3339 with optional fraction and zone offset.
+// "2026-03-01T12:00:00.1Z", as many digits as needed (Go's RFC3339Nano; log lines).
+std::string format_nano_time(Instant t);
+// RFC 3339 with optional fraction and zone offset. Go's zero time (year 1) is the zero Instant;
+// what lies outside 1678 to 2262 becomes the nearest instant inside.
 Result<Instant> parse_time(std::string_view text);
 // Go's duration syntax: "1h30m", "1.5s", "100ms", "-2m"; "0" is allowed.
 Result<Duration> parse_duration(std::string_view text);

@@ -1,6 +1,7 @@
-// The Kubernetes protocol without IO: a request, a response, a stream of chunks, and the two seams that everything meets
-// at. A Handler answers requests (the embedded API server, webhooks, metrics). A Transport sends them (HTTPS in net/, in
-// process in app/, fakes in tests). Neither side knows what stands behind the other.
+// The Kubernetes protocol without IO: a request, a response, a stream of chunks, and the two seams
+// that everything meets at. A Handler answers requests (the embedded API server, webhooks,
+// metrics). A Transport sends them (HTTPS in net/, in process in app/, fakes in tests). Neither
+// side knows what stands behind the other.
 #pragma once
 
 #include <functional>
@@ -40,11 +41,12 @@ struct Identity {
 
 struct Request {
   std::string method = "GET";
-  std::string path = "/";    // decoded per segment by wire/path.h; no query
+  std::string path =
+      "/";  // percent-encoded as on the wire; parse_resource_path decodes each segment; no query
   std::vector<std::pair<std::string, std::string>> query;  // decoded
   Headers headers;
   std::string body;
-  Identity identity;         // filled by the server side
+  Identity identity;  // filled by the server side
 
   // First value of that name, "" when absent.
   std::string_view query_value(std::string_view name) const;
@@ -58,19 +60,21 @@ struct Response {
   std::string body;
 };
 
-// Where a Handler puts its answer. Exactly one of respond() or begin_stream() is called, from any thread, at once or
-// later. The sink may outlive the connection: then calls do nothing and write() returns false.
+// Where a Handler puts its answer. Exactly one of respond() or begin_stream() is called, from any
+// thread, at once or later. The sink may outlive the connection: then calls do nothing and write()
+// returns false.
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
   virtual void respond(Response response) = 0;
   // Head of a chunked answer (watch). Its body is ignored.
   virtual void begin_stream(Response head) = 0;
-  // Queues one chunk. False when the peer is gone or more than the sink's limit is queued unsent (a watcher that does not
-  // read): the caller then drops the stream.
+  // Queues one chunk. False when the peer is gone or more than the sink's limit is queued unsent (a
+  // watcher that does not read): the caller then drops the stream.
   virtual bool write(std::string chunk) = 0;
   virtual void end_stream() = 0;
-  // Called once when the peer goes away before the answer is complete; at once if it is gone already.
+  // Called once when the peer goes away before the answer is complete; at once if it is gone
+  // already.
   virtual void on_close(std::function<void()> callback) = 0;
 };
 
@@ -81,17 +85,20 @@ class Handler {
   virtual void handle(Request request, std::shared_ptr<ResponseSink> sink) = 0;
 };
 
-// Receives a streamed response. Calls come from one thread at a time: on_head once, on_data any number, on_end once and
-// last. on_end's error is empty when the server ended the stream in good order.
+// Receives a streamed response. Calls come from one thread at a time: on_head once, on_data any
+// number, on_end once and last. on_end's error is empty when the server ended the stream in good
+// order.
 class StreamReceiver {
  public:
   virtual ~StreamReceiver() = default;
-  virtual void on_head(const Response& head) = 0;  // not 200: the body follows in on_data as for any error
+  virtual void on_head(
+      const Response& head) = 0;  // not 200: the body follows in on_data as for any error
   virtual void on_data(std::string_view chunk) = 0;
   virtual void on_end(Result<void> result) = 0;
 };
 
-// Keeps a stream open; destroying it closes the stream, and no call to the receiver starts afterwards.
+// Keeps a stream open; destroying it closes the stream, and no call to the receiver starts
+// afterwards.
 class StreamHandle {
  public:
   virtual ~StreamHandle() = default;
@@ -100,10 +107,11 @@ class StreamHandle {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Blocks until the whole response is in or `timeout` has passed (kTimeout). Connection failures are kUnavailable.
-  // Thread safe. HTTP errors are responses, not Errors.
+  // Blocks until the whole response is in or `timeout` has passed (kTimeout). Connection failures
+  // are kUnavailable. Thread safe. HTTP errors are responses, not Errors.
   virtual Result<Response> round_trip(const Request& request, Duration timeout) = 0;
-  // Starts a streamed request; returns at once. The receiver must live until the handle is destroyed.
+  // Starts a streamed request; returns at once. The receiver must live until the handle is
+  // destroyed.
   virtual std::unique_ptr<StreamHandle> open_stream(const Request& request,
                                                     std::shared_ptr<StreamReceiver> receiver) = 0;
 };

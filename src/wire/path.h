@@ -10,12 +10,12 @@
 namespace kueue::wire {
 
 struct ResourcePath {
-  std::string group;        // "" = core
+  std::string group;  // "" = core
   std::string version;
-  std::string namespace_;   // "" = cluster scope or all namespaces
-  std::string resource;     // plural
-  std::string name;         // "" = collection
-  std::string subresource;  // "" = none; may hold more than one segment
+  std::string namespace_;     // "" = cluster scope or all namespaces
+  std::string resource;       // plural
+  std::string name;           // "" = collection
+  std::string subresource;    // "" = none; may hold more than one segment
   bool watch_prefix = false;  // the deprecated /watch/ form
 };
 

@@ -14,6 +14,10 @@ namespace kueue::wire {
 
 using LabelMap = std::map<std::string, std::string, std::less<>>;
 
+// "[prefix/]name" and value as Kubernetes allows them for labels.
+bool valid_label_key(std::string_view text);
+bool valid_label_value(std::string_view text);
+
 class LabelSelector {
  public:
   enum class Op : uint8_t { kIn, kNotIn, kExists, kNotExists, kGreater, kLess };
@@ -29,7 +33,8 @@ class LabelSelector {
   static LabelSelector nothing();
   // "a=b,c!=d,e in (x,y),f notin (z),g,!h,i>3". Keys and values are validated.
   static Result<LabelSelector> parse(std::string_view text);
-  // A LabelSelector object; null matches nothing, {} everything, as LabelSelectorAsSelector does. `path` prefixes errors.
+  // A LabelSelector object; null matches nothing, {} everything, as LabelSelectorAsSelector does.
+  // `path` prefixes errors.
   static Result<LabelSelector> from_object(const json::Value* object, std::string_view path = "");
 
   bool matches(const LabelMap& labels) const;
@@ -52,7 +57,8 @@ class FieldSelector {
     std::string value;
     bool equal = true;
   };
-  static Result<FieldSelector> parse(std::string_view text);  // "a=b,c==d,e!=f", with \, \= \\ escapes
+  static Result<FieldSelector> parse(
+      std::string_view text);  // "a=b,c==d,e!=f", with \, \= \\ escapes
   const std::vector<Term>& terms() const { return terms_; }
   bool empty() const { return terms_.empty(); }
   // `lookup` yields the field's text, "" when absent.
