@@ -21,6 +21,10 @@ std::string bad_value_text(const json::Value& value);
 
 // `Invalid value: VALUE: DETAIL`, reason FieldValueInvalid.
 ErrorCause invalid_value(const Path& path, const json::Value& value, std::string_view detail);
+// `Invalid value: DETAIL`: kube-apiserver leaves out values of objects and lists for failed rules.
+ErrorCause invalid_without_value(const Path& path, std::string_view detail);
+// `Invalid value: "TYPE": DETAIL`, reason FieldValueTypeInvalid.
+ErrorCause type_invalid(const Path& path, std::string_view value, std::string_view detail);
 // `Required value: DETAIL`, or `Required value` when detail is empty.
 ErrorCause required_value(const Path& path, std::string_view detail = {});
 // `Unsupported value: VALUE: supported values: "A", "B"`, reason FieldValueNotSupported.

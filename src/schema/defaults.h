@@ -1,0 +1,21 @@
+// Defaults of fields and types, at every level of a document, and the removal of nulls that goes
+// before. Pure; thread safe.
+#pragma once
+
+#include "json/value.h"
+#include "schema/type.h"
+
+namespace kueue::schema {
+
+// Puts the default where a struct lacks a member that has one (Field::default_json, else
+// Type::default_json of its type), and walks into what was there and what was put. List items and
+// map values are walked; an absent struct without a default of its own is not created for the sake
+// of defaults inside. A null of a nullable type stays.
+void apply_defaults(const Type& type, json::Value& document);
+
+// Removes null members of structs and maps whose type is not nullable, as kube-apiserver does
+// before defaulting. Nulls in lists stay (validation refuses them), and so does everything below
+// kAny.
+void drop_nulls(const Type& type, json::Value& document);
+
+}  // namespace kueue::schema
