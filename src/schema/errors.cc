@@ -123,14 +123,16 @@ ErrorCause forbidden(const Path& path, std::string_view detail) {
 
 ErrorCause too_long(const Path& path, int64_t max_length) {
   return cause("FieldValueTooLong", path,
-               fmt::format("Too long: may not be more than {} bytes", max_length));
+               fmt::format("Too long: may not be more than {} byte{}", max_length,
+                           max_length == 1 ? "" : "s"));
 }
 
 ErrorCause too_many(const Path& path, int64_t actual, int64_t max_items) {
   std::string text = "Too many";
   if (actual >= 0) text += fmt::format(": {}", actual);
-  return cause("FieldValueTooMany", path,
-               fmt::format("{}: must have at most {} items", text, max_items));
+  return cause(
+      "FieldValueTooMany", path,
+      fmt::format("{}: must have at most {} item{}", text, max_items, max_items == 1 ? "" : "s"));
 }
 
 ErrorCause not_found(const Path& path, const json::Value& value) {

@@ -46,6 +46,12 @@ struct ValidateOptions {
   const json::Value* old = nullptr;
   // nullptr: rules are not evaluated.
   RuleEvaluator* rules = nullptr;
+  // When set, receives failed rules that ratcheting tolerates, as kube-apiserver sends them in
+  // warnings: `spec.l[0]: Invalid value: failed rule: self.name != 'bad'`.
+  std::vector<std::string>* warnings = nullptr;
+  // Causes found before (in metadata): they come first in the result and count for the question
+  // whether rules run.
+  std::vector<ErrorCause> earlier = {};
   // Validation stops when this many errors were found.
   size_t max_errors = 1000;
 };
