@@ -99,6 +99,13 @@ struct Field {
   std::string_view doc = {};
 };
 
+// Protobuf puts some fields that are inline in JSON into a message of their own: Volume holds a VolumeSource. The
+// fields of `type` are read from and written to the outer JSON object.
+struct ProtoInline {
+  uint32_t number = 0;
+  TypeRef type = {};
+};
+
 struct Type {
   Kind kind = Kind::kAny;
   std::string_view name = {};         // structs: "io.k8s.api.batch.v1.JobSpec", "io.x-k8s.kueue.v1beta2.Workload"
@@ -114,6 +121,7 @@ struct Type {
   std::string_view default_json = {}; // default at the type itself (CRD schemas carry it here, fields inherit it)
   const Constraints* constraints = nullptr;
   std::span<const Rule> rules = {};
+  std::span<const ProtoInline> proto_inlines = {};
   bool list_type_given = false;       // the schema says x-kubernetes-list-type itself, be it atomic
 
   // nullptr when there is no such field. Linear with a hint is left to callers; structs are small.
