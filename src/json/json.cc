@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "json/utf8.h"
+
 namespace kueue::json {
 namespace {
 
@@ -21,26 +23,6 @@ constexpr std::array<uint8_t, 256> make_string_classes() {
   return classes;
 }
 constexpr std::array<uint8_t, 256> kStringClass = make_string_classes();
-
-// Length of the valid UTF-8 sequence that starts at p, 0 when it is not one.
-size_t utf8_length(const char* p, const char* end) {
-  auto byte = [&](int i) { return static_cast<uint8_t>(p[i]); };
-  auto tail = [&](int i) { return (byte(i) & 0xC0) == 0x80; };
-  auto left = end - p;
-  if (byte(0) < 0x80) return 1;
-  if (byte(0) < 0xC2) return 0;
-  if (byte(0) < 0xE0) return left >= 2 && tail(1) ? 2 : 0;
-  if (byte(0) < 0xF0) {
-    if (left < 3 || !tail(1) || !tail(2)) return 0;
-    if (byte(0) == 0xE0 && byte(1) < 0xA0) return 0;   // overlong
-    if (byte(0) == 0xED && byte(1) >= 0xA0) return 0;  // surrogate
-    return 3;
-  }
-  if (byte(0) > 0xF4 || left < 4 || !tail(1) || !tail(2) || !tail(3)) return 0;
-  if (byte(0) == 0xF0 && byte(1) < 0x90) return 0;
-  if (byte(0) == 0xF4 && byte(1) >= 0x90) return 0;
-  return 4;
-}
 
 void append_utf8(std::string& out, uint32_t c) {
   auto put = [&](uint32_t b) { out.push_back(static_cast<char>(b)); };
@@ -640,6 +622,25 @@ void write_any(std::string& out, const Value& value, const Style& style, int lev
 }
 
 }  // namespace
+
+size_t utf8_length(const char* p, const char* end) {
+  auto byte = [&](int i) { return static_cast<uint8_t>(p[i]); };
+  auto tail = [&](int i) { return (byte(i) & 0xC0) == 0x80; };
+  auto left = end - p;
+  if (byte(0) < 0x80) return 1;
+  if (byte(0) < 0xC2) return 0;
+  if (byte(0) < 0xE0) return left >= 2 && tail(1) ? 2 : 0;
+  if (byte(0) < 0xF0) {
+    if (left < 3 || !tail(1) || !tail(2)) return 0;
+    if (byte(0) == 0xE0 && byte(1) < 0xA0) return 0;   // overlong
+    if (byte(0) == 0xED && byte(1) >= 0xA0) return 0;  // surrogate
+    return 3;
+  }
+  if (byte(0) > 0xF4 || left < 4 || !tail(1) || !tail(2) || !tail(3)) return 0;
+  if (byte(0) == 0xF0 && byte(1) < 0x90) return 0;
+  if (byte(0) == 0xF4 && byte(1) >= 0x90) return 0;
+  return 4;
+}
 
 Result<Value> parse(std::string_view text, const ParseOptions& options) {
   if (text.size() > options.max_bytes) {
