@@ -1,0 +1,169 @@
+#include "controllers/metrics/record.h"
+
+#include <set>
+
+#include "controllers/names.h"
+#include "controllers/workload/conditions.h"
+
+namespace kueue::controllers {
+namespace {
+
+using metrics::Metrics;
+
+bool local_queue_metrics(const Context& context) {
+  return context.gates().on(Gate::kLocalQueueMetrics);
+}
+
+metrics::LabelValues local_queue(const v1beta2::Workload& workload) {
+  return {workload.spec.queue_name, workload.metadata.namespace_};
+}
+
+metrics::LabelValues with(metrics::LabelValues labels, std::string more) {
+  labels.push_back(std::move(more));
+  return labels;
+}
+
+double seconds_between(Instant from, Instant to) {
+  return from.is_zero() || to < from ? 0 : (to - from).as_seconds();
+}
+
+}  // namespace
+
+std::vector<std::string> cohort_path(const Stores& stores, std::string_view cluster_queue) {
+  std::vector<std::string> path;
+  auto queue = stores.cluster_queues.get({"", std::string(cluster_queue)});
+  if (queue == nullptr) return path;
+  std::set<std::string, std::less<>> seen;
+  std::string name = queue->spec.cohort_name;
+  while (!name.empty() && seen.insert(name).second) {
+    path.push_back(name);
+    auto cohort = stores.cohorts.get({"", name});
+    name = cohort == nullptr ? "" : cohort->spec.parent_name;
+  }
+  return path;
+}
+
+Instant queued_since(const v1beta2::Workload& workload) {
+  if (is_true(workload, kRequeued)) return transition_time(workload, kRequeued);
+  return workload.metadata.creation_timestamp.value_or(Instant{});
+}
+
+std::string priority_class_label(const v1beta2::Workload& workload) {
+  return workload.spec.priority_class_ref.has_value() ? workload.spec.priority_class_ref->name : "";
+}
+
+void record_quota_reserved(const Context& context, const v1beta2::Workload& workload,
+                           std::string_view cluster_queue) {
+  Metrics& m = *context.metrics;
+  const std::string queue(cluster_queue);
+  const std::string priority = priority_class_label(workload);
+  const double wait = seconds_between(queued_since(workload), context.now());
+  m.quota_reserved_workloads_total.add({queue, priority});
+  m.quota_reserved_wait_time_seconds.observe({queue, priority}, wait);
+  if (!local_queue_metrics(context)) return;
+  m.local_queue_quota_reserved_workloads_total.add(with(local_queue(workload), priority));
+  m.local_queue_quota_reserved_wait_time_seconds.observe(with(local_queue(workload), priority),
+                                                         wait);
+}
+
+void record_admitted(const Context& context, const v1beta2::Workload& workload,
+                     std::string_view cluster_queue, Instant reserved_at) {
+  Metrics& m = *context.metrics;
+  const std::string queue(cluster_queue);
+  const std::string priority = priority_class_label(workload);
+  const Instant now = context.now();
+  const double wait = seconds_between(queued_since(workload), now);
+  const double checks = seconds_between(reserved_at, now);
+  const bool checked = !workload.status.admission_checks.empty();
+  m.admitted_workloads_total.add({queue, priority});
+  m.admission_wait_time_seconds.observe({queue, priority}, wait);
+  if (checked) m.admission_checks_wait_time_seconds.observe({queue, priority}, checks);
+  if (context.gates().on(Gate::kMetricsForCohorts)) {
+    for (const std::string& cohort : cohort_path(*context.stores, cluster_queue))
+      m.cohort_subtree_admitted_workloads_total.add({cohort, priority});
+  }
+  if (!local_queue_metrics(context)) return;
+  const metrics::LabelValues local = with(local_queue(workload), priority);
+  m.local_queue_admitted_workloads_total.add(local);
+  m.local_queue_admission_wait_time_seconds.observe(local, wait);
+  if (checked) m.local_queue_admission_checks_wait_time_seconds.observe(local, checks);
+}
+
+void record_evicted(const Context& context, const v1beta2::Workload& workload,
+                    std::string_view cluster_queue, std::string_view reason,
+                    std::string_view cause) {
+  Metrics& m = *context.metrics;
+  const metrics::LabelValues labels{std::string(cluster_queue), std::string(reason),
+                                    std::string(cause), priority_class_label(workload)};
+  m.evicted_workloads_total.add(labels);
+  bool first = true;
+  if (workload.status.scheduling_stats.has_value()) {
+    for (const auto& eviction : workload.status.scheduling_stats->evictions)
+      if (eviction.reason == reason && eviction.underlying_cause == cause) first = false;
+  }
+  if (first) m.evicted_workloads_once_total.add(labels);
+  if (is_true(workload, kPodsReady))
+    m.pods_ready_to_evicted_time_seconds.observe(
+        {labels[0], labels[1], labels[2]},
+        seconds_between(transition_time(workload, kPodsReady), context.now()));
+  if (!local_queue_metrics(context)) return;
+  metrics::LabelValues local = local_queue(workload);
+  local.insert(local.end(), labels.begin() + 1, labels.end());
+  m.local_queue_evicted_workloads_total.add(local);
+}
+
+void record_preempted(const Context& context, std::string_view preempting_cluster_queue,
+                      std::string_view reason) {
+  context.metrics->preempted_workloads_total.add(
+      {std::string(preempting_cluster_queue), std::string(reason)});
+}
+
+void record_finished(const Context& context, const v1beta2::Workload& workload) {
+  Metrics& m = *context.metrics;
+  std::string queue;
+  if (workload.status.admission.has_value()) {
+    queue = workload.status.admission->cluster_queue;
+  } else if (auto local = context.stores->local_queues.get(
+                 {workload.metadata.namespace_, workload.spec.queue_name})) {
+    queue = local->spec.cluster_queue;
+  }
+  const std::string priority = priority_class_label(workload);
+  m.finished_workloads_total.add({queue, priority});
+  const bool local_too = local_queue_metrics(context);
+  const metrics::LabelValues local = with(local_queue(workload), priority);
+  if (local_too) m.local_queue_finished_workloads_total.add(local);
+  if (!is_admitted(workload)) return;
+  const double ran = workload.status.accumulated_past_execution_time_seconds.value_or(0) +
+                     seconds_between(transition_time(workload, kAdmitted), context.now());
+  m.execution_time_seconds.observe({queue, priority}, ran);
+  if (local_too) m.local_queue_execution_time_seconds.observe(local, ran);
+}
+
+void record_ready(const Context& context, const v1beta2::Workload& workload) {
+  if (!workload.status.admission.has_value()) return;
+  Metrics& m = *context.metrics;
+  const std::string queue = workload.status.admission->cluster_queue;
+  const std::string priority = priority_class_label(workload);
+  const Instant now = context.now();
+  const double since_queued = seconds_between(queued_since(workload), now);
+  const double since_admitted = seconds_between(transition_time(workload, kAdmitted), now);
+  m.ready_wait_time_seconds.observe({queue, priority}, since_queued);
+  m.admitted_until_ready_wait_time_seconds.observe({queue, priority}, since_admitted);
+  if (!local_queue_metrics(context)) return;
+  const metrics::LabelValues local = with(local_queue(workload), priority);
+  m.local_queue_ready_wait_time_seconds.observe(local, since_queued);
+  m.local_queue_admitted_until_ready_wait_time_seconds.observe(local, since_admitted);
+}
+
+void record_released(const Context& context, const v1beta2::Workload& before) {
+  const api::meta::Condition* evicted = find_condition(before, kEvicted);
+  if (evicted == nullptr || evicted->status != "True" || !before.status.admission.has_value())
+    return;
+  // A workload that is switched off does not wait for its quota to come back.
+  if (evicted->reason.starts_with(kDeactivated)) return;
+  context.metrics->workload_eviction_latency_seconds.observe(
+      {before.status.admission->cluster_queue, evicted->reason},
+      seconds_between(evicted->last_transition_time.value_or(Instant{}), context.now()));
+}
+
+}  // namespace kueue::controllers

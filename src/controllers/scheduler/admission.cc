@@ -1,0 +1,453 @@
+#include "controllers/scheduler/admission.h"
+
+#include <algorithm>
+
+#include "bridge/to_engine.h"
+#include "bridge/workload_status.h"
+#include "controllers/metrics/record.h"
+#include "controllers/names.h"
+#include "controllers/workload/conditions.h"
+#include "controllers/workload/status_writer.h"
+
+namespace kueue::controllers {
+namespace {
+
+constexpr Duration kUnknownOutcomeDelay = Duration::seconds(1);
+constexpr int kMaxIdleShift = 4;  // 1 ms doubled up to about 10 ms
+
+engine::Key engine_key(const api::meta::ObjectMeta& meta) { return {meta.namespace_, meta.name}; }
+kube::ObjectKey object_key(const engine::Key& key) { return {key.namespace_, key.name}; }
+
+const engine::Key& key_of(const engine::Command& command) {
+  return std::visit([](const auto& c) -> const engine::Key& { return c.key; }, command);
+}
+
+engine::Labels engine_labels(const schema::Map<std::string>& labels) {
+  return {labels.begin(), labels.end()};
+}
+
+}  // namespace
+
+Admission::Admission(Context& context)
+    : context_(context),
+      recorder_(context.recorder(std::string(kAdmissionManager))),
+      strand_(*context.executor),
+      state_(context.options->engine) {}
+
+Admission::~Admission() { stop(); }
+
+void Admission::attach() {
+  Stores& stores = *context_.stores;
+  auto feeder = [this](auto changed, auto deleted) {
+    return [this, changed, deleted](const auto& old, const auto& now) {
+      if (now != nullptr) {
+        feed(changed(*now));
+      } else {
+        feed(deleted(*old));
+      }
+    };
+  };
+  stores.flavors.add_handler(feeder(
+      [](const auto& o) -> engine::Event { return engine::FlavorChanged{bridge::to_engine(o)}; },
+      [](const auto& o) -> engine::Event { return engine::FlavorDeleted{o.metadata.name}; }));
+  stores.checks.add_handler(feeder(
+      [](const auto& o) -> engine::Event { return engine::CheckChanged{bridge::to_engine(o)}; },
+      [](const auto& o) -> engine::Event { return engine::CheckDeleted{o.metadata.name}; }));
+  stores.topologies.add_handler(feeder(
+      [](const auto& o) -> engine::Event { return engine::TopologyChanged{bridge::to_engine(o)}; },
+      [](const auto& o) -> engine::Event { return engine::TopologyDeleted{o.metadata.name}; }));
+  stores.cohorts.add_handler(feeder(
+      [](const auto& o) -> engine::Event { return engine::CohortChanged{bridge::to_engine(o)}; },
+      [](const auto& o) -> engine::Event { return engine::CohortDeleted{o.metadata.name}; }));
+  stores.cluster_queues.add_handler(feeder(
+      [](const auto& o) -> engine::Event {
+        return engine::ClusterQueueChanged{bridge::to_engine(o)};
+      },
+      [](const auto& o) -> engine::Event { return engine::ClusterQueueDeleted{o.metadata.name}; }));
+  stores.local_queues.add_handler(feeder(
+      [](const auto& o) -> engine::Event {
+        return engine::LocalQueueChanged{bridge::to_engine(o)};
+      },
+      [](const auto& o) -> engine::Event {
+        return engine::LocalQueueDeleted{engine_key(o.metadata)};
+      }));
+  stores.namespaces.add_handler(feeder(
+      [](const auto& o) -> engine::Event {
+        return engine::NamespaceChanged{o.metadata.name, engine_labels(o.metadata.labels)};
+      },
+      [](const auto& o) -> engine::Event { return engine::NamespaceDeleted{o.metadata.name}; }));
+  stores.limit_ranges.add_handler([this](const auto& old, const auto& now) {
+    refeed_namespace((now != nullptr ? now : old)->metadata.namespace_);
+  });
+  stores.workloads.add_handler([this](const auto& old, const auto& now) {
+    sync_workload(engine_key((now != nullptr ? now : old)->metadata));
+  });
+}
+
+void Admission::start() {
+  {
+    std::lock_guard lock(mutex_);
+    if (running_) return;
+    running_ = true;
+  }
+  request_cycle();
+}
+
+void Admission::stop() {
+  std::lock_guard lock(mutex_);
+  running_ = false;
+  *alive_ = false;
+  if (timer_ != 0) context_.executor->cancel(timer_);
+  timer_ = 0;
+}
+
+bool Admission::idle() const {
+  std::lock_guard lock(mutex_);
+  return !cycle_requested_ && slots_.empty() && assumed_.empty();
+}
+
+void Admission::feed(const engine::Event& event) {
+  Changes changes;
+  {
+    std::lock_guard lock(mutex_);
+    state_.apply(event);
+    changes = take_changes();
+  }
+  tell(changes);
+}
+
+void Admission::sync_workload(const engine::Key& key) {
+  Changes changes;
+  {
+    std::lock_guard lock(mutex_);
+    if (assumed_.contains(key)) return;
+    apply_newest(key);
+    changes = take_changes();
+  }
+  tell(changes);
+}
+
+// With the lock held. Takes the object from the store rather than from the notice: whoever comes
+// last applies the newest.
+void Admission::apply_newest(const engine::Key& key) {
+  WorkloadPointer now = context_.stores->workloads.get(object_key(key));
+  auto known = known_.find(key);
+  if (known != known_.end() && (now == nullptr || known->second.uid != now->metadata.uid)) {
+    state_.apply(engine::WorkloadDeleted{key});
+    known_.erase(known);
+  }
+  if (now == nullptr) return;
+  known_[key] = {now->metadata.uid, now->metadata.generation.value_or(0)};
+  state_.apply(engine::WorkloadChanged{convert(*now)});
+}
+
+void Admission::refeed_namespace(const std::string& name) {
+  std::vector<engine::Key> keys;
+  {
+    std::lock_guard lock(mutex_);
+    keys = state_.workloads_in_namespace(name);
+  }
+  for (const engine::Key& key : keys) sync_workload(key);
+}
+
+std::shared_ptr<const engine::Workload> Admission::convert(
+    const v1beta2::Workload& workload) const {
+  bridge::Surroundings around;
+  around.gates = &context_.options->gates;
+  around.rules = &context_.options->requests;
+  const auto ranges = context_.stores->limit_ranges.list(workload.metadata.namespace_);
+  for (const auto& range : ranges) around.limit_ranges.push_back(range.get());
+  around.overhead_of = [this](const std::string& name) {
+    std::vector<std::pair<std::string, api::Quantity>> overhead;
+    if (auto found = context_.stores->runtime_classes.get({"", name})) {
+      if (found->overhead.has_value()) {
+        for (const auto& [resource, quantity] : found->overhead->pod_fixed)
+          overhead.emplace_back(resource, quantity);
+      }
+    }
+    return overhead;
+  };
+  return bridge::to_engine(workload, around);
+}
+
+Admission::Changes Admission::take_changes() {
+  Changes changes;
+  changes.cluster_queues = state_.take_changed_cluster_queues();
+  changes.local_queues = state_.take_changed_local_queues();
+  changes.work = running_ && state_.has_work();
+  arm_wakeup();
+  return changes;
+}
+
+void Admission::tell(const Changes& changes) {
+  if (on_cluster_queue)
+    for (const std::string& name : changes.cluster_queues) on_cluster_queue(name);
+  if (on_local_queue)
+    for (const engine::Key& key : changes.local_queues) on_local_queue(key);
+  if (changes.work) request_cycle();
+}
+
+// With the lock held.
+void Admission::arm_wakeup() {
+  const std::optional<Instant> next = state_.next_wakeup();
+  if (next == armed_for_) return;
+  if (timer_ != 0) context_.executor->cancel(timer_);
+  timer_ = 0;
+  armed_for_ = next;
+  if (!next.has_value() || !*alive_) return;
+  timer_ = context_.executor->run_after(*next - context_.now(), [this, alive = alive_] {
+    Changes changes;
+    {
+      std::lock_guard lock(mutex_);
+      if (!*alive) return;
+      armed_for_.reset();
+      timer_ = 0;
+      state_.apply(engine::TimePassed{context_.now()});
+      changes = take_changes();
+    }
+    tell(changes);
+  });
+}
+
+void Admission::request_cycle() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!running_ || cycle_requested_) return;
+    cycle_requested_ = true;
+  }
+  strand_.run([this] { cycle(); });
+}
+
+void Admission::cycle() {
+  engine::Plan plan;
+  Changes changes;
+  bool again = false;
+  int delay_shift = 0;
+  const Instant began = context_.now();
+  {
+    std::lock_guard lock(mutex_);
+    cycle_requested_ = false;
+    if (!running_ || !state_.has_work()) return;
+    plan = engine::plan(state_, engine::CycleInput{began});
+    for (const engine::Command& command : plan.commands)
+      if (const auto* admit = std::get_if<engine::Admit>(&command)) assumed_.insert(admit->key);
+    changes = take_changes();
+    again = std::exchange(changes.work, false);
+    idle_cycles_ = plan.keep_going ? 0 : idle_cycles_ + 1;
+    delay_shift = std::min(idle_cycles_ - 1, kMaxIdleShift);
+  }
+  record_cycle(plan, began);
+  for (engine::Command& command : plan.commands) enqueue(std::move(command));
+  tell(changes);
+  if (!again) return;
+  if (delay_shift < 0) {
+    request_cycle();
+  } else {
+    context_.executor->run_after(Duration::millis(1 << delay_shift), [this, alive = alive_] {
+      if (*alive) request_cycle();
+    });
+  }
+}
+
+void Admission::record_cycle(const engine::Plan& plan, Instant began) {
+  if (plan.why.decisions.empty()) return;
+  const bool success = std::any_of(
+      plan.commands.begin(), plan.commands.end(),
+      [](const engine::Command& c) { return std::holds_alternative<engine::Admit>(c); });
+  metrics::Metrics& m = *context_.metrics;
+  const std::string result = success ? "success" : "inadmissible";
+  m.admission_attempts_total.add({result});
+  m.admission_attempt_duration_seconds.observe({result}, (context_.now() - began).as_seconds());
+  for (const auto& [queue, skips] : plan.why.preemption_skips)
+    m.admission_cycle_preemption_skips.set({queue}, skips);
+  for (const auto& [queue, outcome] : plan.why.recomputations)
+    m.preemption_target_recomputations_total.add({queue, engine::recompute_result_text(outcome)});
+}
+
+void Admission::enqueue(engine::Command command) {
+  const engine::Key key = key_of(command);
+  {
+    std::lock_guard lock(mutex_);
+    Slot& slot = slots_[key];
+    // A refusal that nobody has seen yet is replaced by what was decided since.
+    if (!slot.waiting.empty() && std::holds_alternative<engine::SetPending>(slot.waiting.back()))
+      slot.waiting.pop_back();
+    slot.waiting.push_back(std::move(command));
+    if (slot.running) return;
+    slot.running = true;
+  }
+  context_.executor->run([this, alive = alive_, key] {
+    if (*alive) write_next(key);
+  });
+}
+
+void Admission::write_next(const engine::Key& key) {
+  std::optional<engine::Command> command;
+  {
+    std::lock_guard lock(mutex_);
+    command = slots_[key].waiting.front();
+  }
+  const Outcome outcome = write(*command);
+  bool more = false;
+  {
+    std::lock_guard lock(mutex_);
+    Slot& slot = slots_[key];
+    if (outcome.settled) {
+      slot.waiting.pop_front();
+      more = !slot.waiting.empty();
+      if (!more) slots_.erase(key);
+    }
+  }
+  if (outcome.settled) finish_write(key, *command, outcome);
+  auto next = [this, alive = alive_, key] {
+    if (*alive) write_next(key);
+  };
+  if (!outcome.settled) {
+    context_.executor->run_after(kUnknownOutcomeDelay, next);
+  } else if (more) {
+    context_.executor->run(next);
+  }
+}
+
+void Admission::finish_write(const engine::Key& key, const engine::Command& command,
+                             const Outcome& outcome) {
+  Changes changes;
+  {
+    std::lock_guard lock(mutex_);
+    if (std::holds_alternative<engine::Admit>(command)) {
+      assumed_.erase(key);
+      if (outcome.failed) state_.apply(engine::AdmissionFailed{key, outcome.not_found});
+    } else if (std::holds_alternative<engine::Evict>(command) && outcome.failed) {
+      state_.apply(engine::EvictionFailed{key});
+    }
+    if (!assumed_.contains(key)) apply_newest(key);
+    changes = take_changes();
+  }
+  tell(changes);
+}
+
+Admission::Outcome Admission::write(const engine::Command& command) {
+  if (const auto* admit = std::get_if<engine::Admit>(&command)) return write_admit(*admit);
+  if (const auto* evict = std::get_if<engine::Evict>(&command)) return write_evict(*evict);
+  return write_pending(std::get<engine::SetPending>(command));
+}
+
+// The outcome of a write that ended in an error: known to have failed, or not known.
+Admission::Outcome Admission::outcome_of(const Error& error) const {
+  switch (error.code) {
+    case ErrorCode::kTimeout:
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kInternal:
+    case ErrorCode::kCanceled:
+      return {.settled = false};
+    default:
+      if (context_.log) context_.log("admission: write refused: " + error.message);
+      return {.failed = true};
+  }
+}
+
+Admission::Outcome Admission::write_admit(const engine::Admit& command) {
+  const bridge::StatusContext status{context_.now(), &context_.options->gates};
+  int64_t generation = 0;
+  {
+    std::lock_guard lock(mutex_);
+    auto known = known_.find(command.key);
+    if (known != known_.end()) generation = known->second.generation;
+  }
+  v1beta2::Workload before;
+  bool wrote = false;
+  bool moved_on = false;
+  auto written =
+      edit_status(context_, object_key(command.key), command.uid, [&](v1beta2::Workload& workload) {
+        // The charge is for the spec that was looked at.
+        if (workload.metadata.generation.value_or(0) != generation ||
+            is_true(workload, kFinished) || !is_active(workload)) {
+          moved_on = true;
+          return StatusEdit::kObsolete;
+        }
+        if (has_reservation(workload) && !command.second_pass) {
+          // An earlier try of ours whose answer was lost, or somebody else's.
+          moved_on = workload.status.admission->cluster_queue != command.admission.cluster_queue;
+          return moved_on ? StatusEdit::kObsolete : StatusEdit::kUnchanged;
+        }
+        before = workload;
+        wrote = true;
+        bridge::apply_admit(workload, command, status);
+        return StatusEdit::kWrite;
+      });
+  if (!written.ok()) return outcome_of(written.error());
+  if (*written == nullptr) return {.failed = true, .not_found = !moved_on};
+  if (wrote) report_admitted(before, **written, command);
+  return {};
+}
+
+void Admission::report_admitted(const v1beta2::Workload& before, const v1beta2::Workload& after,
+                                const engine::Admit& command) {
+  const bridge::StatusContext status{context_.now(), &context_.options->gates};
+  send(after, bridge::admit_events(before, command, status));
+  if (command.second_pass) return;
+  record_quota_reserved(context_, before, command.admission.cluster_queue);
+  if (command.admitted)
+    record_admitted(context_, before, command.admission.cluster_queue, status.now);
+}
+
+Admission::Outcome Admission::write_evict(const engine::Evict& command) {
+  const bridge::StatusContext status{context_.now(), &context_.options->gates};
+  v1beta2::Workload before;
+  bool wrote = false;
+  auto written =
+      edit_status(context_, object_key(command.key), command.uid, [&](v1beta2::Workload& workload) {
+        if (!has_reservation(workload) || is_true(workload, kFinished))
+          return StatusEdit::kObsolete;
+        if (is_true(workload, kEvicted)) return StatusEdit::kUnchanged;
+        before = workload;
+        wrote = true;
+        bridge::apply_evict(workload, command, status);
+        return StatusEdit::kWrite;
+      });
+  if (!written.ok()) return outcome_of(written.error());
+  if (*written == nullptr) return {.failed = true};
+  if (!wrote) return {};
+  const char* reason = engine::evict_reason_text(command.reason);
+  record_evicted(context_, before, command.cluster_queue, reason, "");
+  if (command.preempt_reason != engine::PreemptReason::kNone)
+    record_preempted(context_, command.preemptor_cluster_queue,
+                     engine::preempt_reason_text(command.preempt_reason));
+  for (const bridge::WorkloadEvent& event : bridge::evict_events(command)) {
+    if (event.about == command.key) {
+      send(**written, {event});
+    } else if (auto other = context_.stores->workloads.get(object_key(event.about))) {
+      send(*other, {event});
+    }
+  }
+  return {};
+}
+
+Admission::Outcome Admission::write_pending(const engine::SetPending& command) {
+  const bridge::StatusContext status{context_.now(), &context_.options->gates};
+  bool wrote = false;
+  auto written =
+      edit_status(context_, object_key(command.key), command.uid, [&](v1beta2::Workload& workload) {
+        if (is_true(workload, kFinished) ||
+            (has_reservation(workload) && !command.second_pass_failed))
+          return StatusEdit::kObsolete;
+        if (!command.write || !bridge::apply_pending(workload, command, status))
+          return StatusEdit::kUnchanged;
+        wrote = true;
+        return StatusEdit::kWrite;
+      });
+  if (!written.ok()) return outcome_of(written.error());
+  if (*written == nullptr) return {.failed = true};
+  if (wrote || command.second_pass_failed) send(**written, bridge::pending_events(command, status));
+  return {};
+}
+
+void Admission::send(const v1beta2::Workload& workload,
+                     const std::vector<bridge::WorkloadEvent>& events) {
+  for (const bridge::WorkloadEvent& event : events)
+    recorder_.emit(reference_to(workload),
+                   event.warning ? kube::EventType::kWarning : kube::EventType::kNormal,
+                   event.reason, event.reason, event.message);
+}
+
+}  // namespace kueue::controllers

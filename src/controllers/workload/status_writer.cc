@@ -1,0 +1,121 @@
+#include "controllers/workload/status_writer.h"
+
+#include <algorithm>
+#include <array>
+
+#include "controllers/names.h"
+#include "schema/codec.h"
+
+namespace kueue::controllers {
+namespace {
+
+constexpr int kAttempts = 5;
+
+constexpr std::array<std::string_view, 9> kOwnedConditions = {
+    kQuotaReserved, kBlockedOnPreemptionGates, kEvicted,  kAdmitted,  kPreempted,
+    kRequeued,      kDeactivationTarget,       kFinished, kPodsReady,
+};
+constexpr std::array<std::string_view, 10> kOwnedFields = {
+    "admission",
+    "requeueState",
+    "resourceRequests",
+    "admissionChecks",
+    "accumulatedPastExecutionTimeSeconds",
+    "schedulingStats",
+    "preemptionGates",
+    "clusterName",
+    "nominatedClusterNames",
+    "unhealthyNodes",
+};
+
+kube::Resource workloads() { return kube::Resource::of(v1beta2::Workload::resource()); }
+
+Result<WorkloadPointer> decode(const json::Value& document) {
+  auto decoded = schema::decode<v1beta2::Workload>(document);
+  if (!decoded.ok()) return std::move(decoded).error();
+  return WorkloadPointer(std::make_shared<const v1beta2::Workload>(std::move(decoded).value()));
+}
+
+}  // namespace
+
+json::Value status_apply_document(const v1beta2::Workload& workload) {
+  json::Value document = json::Value::object(
+      {{"apiVersion", kube::Resource::of(v1beta2::Workload::resource()).api_version()},
+       {"kind", "Workload"},
+       {"metadata",
+        json::Value::object({{"name", workload.metadata.name},
+                             {"namespace", workload.metadata.namespace_},
+                             {"uid", workload.metadata.uid},
+                             {"resourceVersion", workload.metadata.resource_version}})}});
+  json::Value full = schema::encode(workload.status);
+  json::Value& status = document["status"];
+  status = json::Value::object();
+  for (std::string_view field : kOwnedFields) {
+    if (json::Value* value = full.find(field)) status[field] = std::move(*value);
+  }
+  json::Array conditions;
+  if (json::Value* all = full.find("conditions")) {
+    for (json::Value& condition : all->as_array()) {
+      const std::string_view type = condition.get_string({"type"});
+      if (std::find(kOwnedConditions.begin(), kOwnedConditions.end(), type) !=
+          kOwnedConditions.end())
+        conditions.push_back(std::move(condition));
+    }
+  }
+  if (!conditions.empty()) status["conditions"] = std::move(conditions);
+  return document;
+}
+
+Result<WorkloadPointer> newest_workload(Context& context, const kube::ObjectKey& key, bool live) {
+  if (!live) {
+    if (WorkloadPointer cached = context.stores->workloads.get(key)) return cached;
+    return make_error(ErrorCode::kNotFound, "workload " + key.to_string() + " not found");
+  }
+  KUEUE_ASSIGN(json::Value document, context.client->get(workloads(), key));
+  context.stores->workloads.absorb(document);
+  return decode(document);
+}
+
+Result<WorkloadPointer> apply_status(Context& context, const v1beta2::Workload& changed) {
+  const kube::ObjectKey key{changed.metadata.namespace_, changed.metadata.name};
+  kube::WriteOptions options;
+  options.field_manager = kAdmissionManager;
+  options.force = true;
+  options.subresource = "status";
+  KUEUE_ASSIGN(json::Value document,
+               context.client->patch(workloads(), key, kube::PatchType::kApply,
+                                     status_apply_document(changed), options));
+  context.stores->workloads.absorb(document);
+  return decode(document);
+}
+
+Result<WorkloadPointer> edit_status(Context& context, const kube::ObjectKey& key,
+                                    std::string_view uid,
+                                    const std::function<StatusEdit(v1beta2::Workload&)>& edit) {
+  Error last = make_error(ErrorCode::kConflict, "workload " + key.to_string() + " keeps changing");
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Result<WorkloadPointer> current = newest_workload(context, key, attempt > 0);
+    if (!current.ok()) {
+      if (current.error().code == ErrorCode::kNotFound) return WorkloadPointer();
+      return current;
+    }
+    if (!uid.empty() && (*current)->metadata.uid != uid) return WorkloadPointer();
+    v1beta2::Workload copy = **current;
+    switch (edit(copy)) {
+      case StatusEdit::kObsolete:
+        return WorkloadPointer();
+      case StatusEdit::kUnchanged:
+        return current;
+      case StatusEdit::kWrite:
+        break;
+    }
+    Result<WorkloadPointer> written = apply_status(context, copy);
+    if (written.ok()) return written;
+    if (written.error().code == ErrorCode::kNotFound) return WorkloadPointer();
+    if (written.error().code != ErrorCode::kConflict) return written;
+    last = written.error();
+  }
+  return last;
+}
+
+}  // namespace kueue::controllers

@@ -1,0 +1,41 @@
+// Writing the status of a Workload: server-side apply as kueue-admission of everything that this
+// manager owns, guarded by the version that the change was made from. labels-conditions-events 1.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "controllers/context.h"
+#include "controllers/stores.h"
+
+namespace kueue::controllers {
+
+using WorkloadPointer = std::shared_ptr<const v1beta2::Workload>;
+
+// The newest Workload known: from the cache, or with `live` from the API server (then the cache
+// learns it too). kNotFound when there is none.
+Result<WorkloadPointer> newest_workload(Context& context, const kube::ObjectKey& key, bool live);
+
+// Applies the owned part of `changed.status`. kConflict when the object is no longer the one of its
+// resourceVersion. The cache takes the answer in.
+Result<WorkloadPointer> apply_status(Context& context, const v1beta2::Workload& changed);
+
+// What a change of a status decides for the current object.
+enum class StatusEdit : uint8_t {
+  kWrite,      // the copy was changed: write it
+  kUnchanged,  // nothing to do
+  kObsolete,   // the change makes no sense any more
+};
+
+// Reads the object, lets `edit` change a copy, writes it; after a conflict again from the newest
+// object, up to 5 times. The value is the object as written (or found); null when it is gone or the
+// edit was obsolete.
+Result<WorkloadPointer> edit_status(Context& context, const kube::ObjectKey& key,
+                                    std::string_view uid,
+                                    const std::function<StatusEdit(v1beta2::Workload&)>& edit);
+
+// The document of apply_status(); for tests.
+json::Value status_apply_document(const v1beta2::Workload& workload);
+
+}  // namespace kueue::controllers
