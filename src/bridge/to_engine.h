@@ -14,12 +14,12 @@
 namespace kueue::api {
 class Quantity;
 }
-namespace kueue::api::core::v1 {
+namespace kueue::api::core {
 struct LimitRange;
 struct Node;
 struct Pod;
 struct PodSpec;
-}  // namespace kueue::api::core::v1
+}  // namespace kueue::api::core
 namespace kueue::api::v1beta2 {
 struct AdmissionCheck;
 struct ClusterQueue;
@@ -29,7 +29,7 @@ struct ResourceFlavor;
 struct Topology;
 struct Workload;
 }  // namespace kueue::api::v1beta2
-namespace kueue::api::config::v1beta2 {
+namespace kueue::api::config {
 struct Configuration;
 }
 
@@ -58,7 +58,7 @@ struct Surroundings {
   const FeatureGates* gates = nullptr;  // never null in use
   const RequestRules* rules = nullptr;  // null = none
   // LimitRanges of the workload's namespace, ordered by name.
-  std::vector<const api::core::v1::LimitRange*> limit_ranges = {};
+  std::vector<const api::core::LimitRange*> limit_ranges = {};
   // Overhead of a RuntimeClass by name, as resource amounts; empty when unknown.
   std::function<std::vector<std::pair<std::string, api::Quantity>>(const std::string&)>
       overhead_of = {};
@@ -75,14 +75,14 @@ engine::LocalQueue to_engine(const api::v1beta2::LocalQueue& queue);
 engine::Flavor to_engine(const api::v1beta2::ResourceFlavor& flavor);
 engine::Topology to_engine(const api::v1beta2::Topology& topology);
 engine::AdmissionCheck to_engine(const api::v1beta2::AdmissionCheck& check);
-engine::Node to_engine(const api::core::v1::Node& node);
+engine::Node to_engine(const api::core::Node& node);
 // The pod's usage, when it is bound, unfinished and not placed by topology; otherwise the deletion
 // of it.
-engine::Event to_engine(const api::core::v1::Pod& pod);
+engine::Event to_engine(const api::core::Pod& pod);
 
 // Settings and request rules of a (defaulted) Configuration.
-engine::Settings engine_settings(const api::config::v1beta2::Configuration& config,
+engine::Settings engine_settings(const api::config::Configuration& config,
                                  const FeatureGates& gates);
-RequestRules request_rules(const api::config::v1beta2::Configuration& config);
+RequestRules request_rules(const api::config::Configuration& config);
 
 }  // namespace kueue::bridge

@@ -4,10 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "api/gen/core_v1.h"
-#include "api/gen/kueue_v1beta2.h"
-#include "api/gen/node_v1.h"
-#include "api/gen/scheduling_v1.h"
+#include "api/core.h"
+#include "api/kueue.h"
 #include "kube/informer.h"
 #include "schema/codec.h"
 

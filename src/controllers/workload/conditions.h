@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "api/gen/kueue_v1beta2.h"
+#include "api/kueue.h"
 #include "controllers/names.h"
 #include "kube/event_recorder.h"
 
