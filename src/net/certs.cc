@@ -112,8 +112,8 @@ std::string text_of(const ASN1_STRING* text) {
 }
 
 void read_alternative_names(X509* cert, CertFacts* facts) {
-  const std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>> names(static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(cert, NID_subject_alt_name, nullptr, nullptr)));
+  const std::unique_ptr<GENERAL_NAMES, Deleter<GENERAL_NAMES_free>> names(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(cert, NID_subject_alt_name, nullptr, nullptr)));
   if (!names) return;
   for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
@@ -157,10 +157,11 @@ Result<KeyPair> make_ca(const std::string& common_name, Instant now, Duration va
   X509_NAME* name = X509_get_subject_name(cert.get());
   add_name(name, "CN", common_name);
   X509_set_issuer_name(cert.get(), name);
-  const bool ok = add_extension(cert.get(), cert.get(), NID_basic_constraints, "critical,CA:TRUE") &&
-                  add_extension(cert.get(), cert.get(), NID_key_usage,
-                                "critical,keyCertSign,cRLSign,digitalSignature") &&
-                  add_extension(cert.get(), cert.get(), NID_subject_key_identifier, "hash");
+  const bool ok =
+      add_extension(cert.get(), cert.get(), NID_basic_constraints, "critical,CA:TRUE") &&
+      add_extension(cert.get(), cert.get(), NID_key_usage,
+                    "critical,keyCertSign,cRLSign,digitalSignature") &&
+      add_extension(cert.get(), cert.get(), NID_subject_key_identifier, "hash");
   if (!ok || X509_sign(cert.get(), key.get(), EVP_sha256()) == 0) {
     return crypto_error("cannot make a certificate authority");
   }
@@ -184,7 +185,8 @@ Result<KeyPair> make_leaf(const KeyPair& ca, const LeafRequest& request, Instant
   if (request.server) usage += "serverAuth";
   if (request.client) usage += usage.empty() ? "clientAuth" : ",clientAuth";
   std::string names;
-  for (const std::string& dns : request.dns_names) names += (names.empty() ? "DNS:" : ",DNS:") + dns;
+  for (const std::string& dns : request.dns_names)
+    names += (names.empty() ? "DNS:" : ",DNS:") + dns;
   for (const std::string& ip : request.ips) names += (names.empty() ? "IP:" : ",IP:") + ip;
   bool ok = add_extension(cert.get(), ca_cert.get(), NID_basic_constraints, "critical,CA:FALSE") &&
             add_extension(cert.get(), ca_cert.get(), NID_key_usage, "critical,digitalSignature") &&
@@ -286,8 +288,8 @@ Result<std::string> base64_decode(std::string_view text) {
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const size_t value = kAlphabet.find(c);
     if (value == std::string_view::npos || padding > 0) {
-      return make_error(ErrorCode::kInvalid, "illegal base64 data at input byte " +
-                                                 std::to_string(symbols - 1));
+      return make_error(ErrorCode::kInvalid,
+                        "illegal base64 data at input byte " + std::to_string(symbols - 1));
     }
     bits = bits << 6 | static_cast<uint32_t>(value);
     count += 6;

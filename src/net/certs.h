@@ -1,5 +1,6 @@
-// Certificates and digests: what the server makes at its first start (an authority, its own certificate,
-// the administrator's) and what others need of the crypto library. P-256 keys, SHA-256 signatures.
+// Certificates and digests: what the server makes at its first start (an authority, its own
+// certificate, the administrator's) and what others need of the crypto library. P-256 keys, SHA-256
+// signatures.
 //
 // Pure functions, thread safe.
 #pragma once
@@ -51,8 +52,8 @@ struct CertFacts {
 
 // Of the first certificate in the text; kInvalid when there is none.
 Result<CertFacts> inspect_cert(std::string_view pem);
-// Whether `key_pem` belongs to `cert_pem` and one of `ca_pem` has signed the certificate; the dates are
-// not looked at. The error says what is wrong.
+// Whether `key_pem` belongs to `cert_pem` and one of `ca_pem` has signed the certificate; the dates
+// are not looked at. The error says what is wrong.
 Result<void> check_pair(const KeyPair& pair, std::string_view ca_pem);
 
 // `bytes` random bytes as lower case hex.

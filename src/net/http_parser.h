@@ -1,8 +1,9 @@
-// Incremental HTTP/1.1 parser for both directions. Strict where leniency has let requests be smuggled
-// (RFC 9112 sections 5.1, 6.1, 6.3): no bare line feeds, no blanks before a colon, no folded headers,
-// no Transfer-Encoding beside Content-Length, no two different lengths.
+// Incremental HTTP/1.1 parser for both directions. Strict where leniency has let requests be
+// smuggled (RFC 9112 sections 5.1, 6.1, 6.3): no bare line feeds, no blanks before a colon, no
+// folded headers, no Transfer-Encoding beside Content-Length, no two different lengths.
 //
-// Not thread safe. Bounded: head and body have limits, and nothing is allocated ahead of what arrived.
+// Not thread safe. Bounded: head and body have limits, and nothing is allocated ahead of what
+// arrived.
 #pragma once
 
 #include <cstddef>
@@ -29,10 +30,11 @@ class HttpParser {
 
   HttpParser(Kind kind, size_t head_limit, size_t body_limit);
 
-  // Takes bytes and returns how many were used: all of them unless the message is complete or failed.
+  // Takes bytes and returns how many were used: all of them unless the message is complete or
+  // failed.
   size_t feed(std::string_view data);
-  // The peer closed. Completes a response whose end is the end of the connection; otherwise a failure,
-  // unless nothing of a message had arrived.
+  // The peer closed. Completes a response whose end is the end of the connection; otherwise a
+  // failure, unless nothing of a message had arrived.
   void feed_eof();
   // Ready for the next message of the connection.
   void reset();
@@ -54,8 +56,8 @@ class HttpParser {
   int minor_version() const { return minor_version_; }
   bool keep_alive() const { return keep_alive_; }
   bool expects_continue() const { return expects_continue_; }
-  // Body bytes that arrived and were not taken. Taking them makes room under the body limit only for
-  // streams: the limit is on what is held, or on the declared length.
+  // Body bytes that arrived and were not taken. Taking them makes room under the body limit only
+  // for streams: the limit is on what is held, or on the declared length.
   std::string& body() { return body_; }
 
  private:

@@ -70,7 +70,8 @@ void HttpServer::Core::begin() {
   };
   lanes.front()->loop->call([this] { lanes.front()->loop->add(listener, EPOLLIN, this); });
   const ServerOptions& o = shared->options;
-  const Duration shortest = std::min({o.handshake_timeout, o.request_timeout, o.idle_timeout, o.write_timeout});
+  const Duration shortest =
+      std::min({o.handshake_timeout, o.request_timeout, o.idle_timeout, o.write_timeout});
   sweep_interval = std::clamp(Duration{shortest.ns / 4}, Duration::millis(5), Duration::seconds(1));
   for (auto& lane : lanes) schedule_sweep(*lane);
   if (o.tls_reload) schedule_reload();
@@ -191,7 +192,8 @@ void HttpServer::Core::stop(Duration grace) {
   each([](ServerConnection& connection) { connection.drain(); });
   {
     std::unique_lock lock(idle_mutex);
-    idle.wait_for(lock, std::chrono::nanoseconds(grace.ns), [&] { return shared->open.load() == 0; });
+    idle.wait_for(lock, std::chrono::nanoseconds(grace.ns),
+                  [&] { return shared->open.load() == 0; });
   }
   each([](ServerConnection& connection) { connection.close(); });
   for (auto& lane : lanes) lane->loop->cancel(lane->sweep_timer);

@@ -101,7 +101,8 @@ void Loop::call(const Task& task) {
     shared->changed.notify_all();
   });
   std::unique_lock lock(shared->mutex);
-  while (!shared->changed.wait_for(lock, std::chrono::milliseconds(20), [&] { return shared->done; })) {
+  while (!shared->changed.wait_for(lock, std::chrono::milliseconds(20),
+                                   [&] { return shared->done; })) {
     if (running() || shared->claimed) continue;
     // The loop ended before it came to the task.
     shared->claimed = true;

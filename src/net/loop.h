@@ -1,5 +1,5 @@
-// Loop: one thread that waits for sockets, timers and tasks (epoll). Everything of net/ that belongs
-// to a connection runs on the thread of its Loop, so connections need no locks.
+// Loop: one thread that waits for sockets, timers and tasks (epoll). Everything of net/ that
+// belongs to a connection runs on the thread of its Loop, so connections need no locks.
 //
 // Threads: post(), after(), cancel(), stop() and in_loop() may be called from any thread; the
 // functions about file descriptors only from the loop's own thread or before it runs.
@@ -50,8 +50,8 @@ class Loop {
   // Whether run() is running.
   bool running() const { return running_.load(); }
 
-  // Runs the task on the loop's thread and waits for it; on the calling thread when that is the loop's, or
-  // when the loop does not run.
+  // Runs the task on the loop's thread and waits for it; on the calling thread when that is the
+  // loop's, or when the loop does not run.
   void call(const Task& task);
   // Runs the task once on the loop's thread, in the order of the calls, never inside this call.
   void post(Task task);
@@ -97,8 +97,8 @@ class Loop {
 int64_t steady_ns();
 
 // Calls `callback(signal)` on the loop's thread for each of the signals while this object lives, in
-// place of their default action; and lets the process ignore SIGPIPE from then on. One at a time per
-// process. A second signal of a kind is reported as well: who wants "twice = at once" counts.
+// place of their default action; and lets the process ignore SIGPIPE from then on. One at a time
+// per process. A second signal of a kind is reported as well: who wants "twice = at once" counts.
 class SignalWatch {
  public:
   SignalWatch(Loop& loop, std::vector<int> signals, std::function<void(int)> callback);

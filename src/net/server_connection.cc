@@ -24,34 +24,62 @@ constexpr int64_t kLingerNs = 2'000'000'000;
 
 std::string_view reason_phrase(int status) {
   switch (status) {
-    case 100: return "Continue";
-    case 200: return "OK";
-    case 201: return "Created";
-    case 202: return "Accepted";
-    case 204: return "No Content";
-    case 301: return "Moved Permanently";
-    case 302: return "Found";
-    case 304: return "Not Modified";
-    case 307: return "Temporary Redirect";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 406: return "Not Acceptable";
-    case 409: return "Conflict";
-    case 410: return "Gone";
-    case 413: return "Request Entity Too Large";
-    case 415: return "Unsupported Media Type";
-    case 422: return "Unprocessable Entity";
-    case 429: return "Too Many Requests";
-    case 431: return "Request Header Fields Too Large";
-    case 500: return "Internal Server Error";
-    case 501: return "Not Implemented";
-    case 503: return "Service Unavailable";
-    case 504: return "Gateway Timeout";
-    case 505: return "HTTP Version Not Supported";
-    default: return "Status";
+    case 100:
+      return "Continue";
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    case 301:
+      return "Moved Permanently";
+    case 302:
+      return "Found";
+    case 304:
+      return "Not Modified";
+    case 307:
+      return "Temporary Redirect";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 409:
+      return "Conflict";
+    case 410:
+      return "Gone";
+    case 413:
+      return "Request Entity Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 422:
+      return "Unprocessable Entity";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Status";
   }
 }
 
@@ -83,7 +111,9 @@ class Sink final : public wire::ResponseSink {
   void begin_stream(wire::Response head) override { exchange_->begin_stream(std::move(head)); }
   bool write(std::string chunk) override { return exchange_->write(std::move(chunk)); }
   void end_stream() override { exchange_->end_stream(); }
-  void on_close(std::function<void()> callback) override { exchange_->on_close(std::move(callback)); }
+  void on_close(std::function<void()> callback) override {
+    exchange_->on_close(std::move(callback));
+  }
 
  private:
   std::shared_ptr<Exchange> exchange_;
@@ -247,7 +277,8 @@ ServerConnection::ServerConnection(Loop& loop, std::shared_ptr<ServerShared> sha
       shared_(std::move(shared)),
       socket_(fd),
       tls_(std::move(tls)),
-      parser_(HttpParser::Kind::kRequest, shared_->options.header_limit, shared_->options.body_limit) {}
+      parser_(HttpParser::Kind::kRequest, shared_->options.header_limit,
+              shared_->options.body_limit) {}
 
 ServerConnection::~ServerConnection() = default;
 
@@ -538,7 +569,7 @@ void ServerConnection::finish_response(Exchange* from, const wire::Response& res
 }
 
 void ServerConnection::answer_done() {
-  current_->close(false);
+  current_->close(cut_short_);
   current_.reset();
   streaming_ = false;
   deadline_ = steady_ns() + shared_->options.idle_timeout.ns;
@@ -627,14 +658,15 @@ void ServerConnection::write_some() {
 
 void ServerConnection::finish_writing() {
   if (!linger_ || read_eof_) return close();
-  socket_.shutdown_write();
+  socket_.shutdown_write(/*complete=*/true);
   phase_ = Phase::kLingering;
   deadline_ = steady_ns() + kLingerNs;
   update_interest();
 }
 
 void ServerConnection::check_deadline(int64_t now) {
-  if ((deadline_ != 0 && now > deadline_) || (write_deadline_ != 0 && now > write_deadline_)) close();
+  if ((deadline_ != 0 && now > deadline_) || (write_deadline_ != 0 && now > write_deadline_))
+    close();
 }
 
 void ServerConnection::drain() {
@@ -649,9 +681,9 @@ void ServerConnection::drain() {
   }
   if (!streaming_) return;
   const std::shared_ptr<Exchange> stream = current_;
+  cut_short_ = true;
   stream->end_stream();
   flush_stream(stream.get());
-  stream->close(true);
 }
 
 void ServerConnection::close(bool gone) {
@@ -659,7 +691,8 @@ void ServerConnection::close(bool gone) {
   const auto self = shared_from_this();
   phase_ = Phase::kClosed;
   loop_.remove(socket_.fd());
-  if (socket_.tls() && out_.empty()) socket_.shutdown_write();
+  // Now, as the descriptor itself goes with the last reference to this object.
+  socket_.shutdown_write(/*complete=*/out_.empty());
   const std::shared_ptr<Exchange> open = std::move(current_);
   current_.reset();
   if (open) open->close(gone);

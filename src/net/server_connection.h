@@ -1,5 +1,5 @@
-// One connection of an HttpServer: reads requests, hands them over one by one, writes answers in order.
-// Everything runs on the connection's loop; only Exchange is called from elsewhere.
+// One connection of an HttpServer: reads requests, hands them over one by one, writes answers in
+// order. Everything runs on the connection's loop; only Exchange is called from elsewhere.
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   // The chunks that wait, joined, and whether the stream has ended.
   bool take_pending(std::string* data);
   void set_unsent(size_t bytes) { unsent_.store(bytes, std::memory_order_relaxed); }
-  // The peer is gone or the answer is complete: nothing more is taken. Runs the callbacks when it is gone.
+  // The peer is gone or the answer is complete: nothing more is taken. Runs the callbacks when it
+  // is gone.
   void close(bool gone);
 
  private:
@@ -83,7 +84,8 @@ class ServerConnection final : public Loop::FdHandler,
   void on_ready(uint32_t events) override;
   // Closes what has waited too long. `now` is steady nanoseconds.
   void check_deadline(int64_t now);
-  // The server is stopping: idle connections close, streams end, requests that run may still be answered.
+  // The server is stopping: idle connections close, streams end, requests that run may still be
+  // answered.
   void drain();
   void close(bool gone = true);
 
@@ -117,8 +119,8 @@ class ServerConnection final : public Loop::FdHandler,
   std::shared_ptr<TlsContext> tls_;
   Phase phase_ = Phase::kHandshake;
   uint32_t interest_ = 0;
-  bool want_read_ = true;       // during the handshake
-  bool want_write_ = false;     // the socket cannot take more now
+  bool want_read_ = true;    // during the handshake
+  bool want_write_ = false;  // the socket cannot take more now
   bool first_byte_seen_ = false;
   bool processing_ = false;
   bool read_eof_ = false;
@@ -128,14 +130,15 @@ class ServerConnection final : public Loop::FdHandler,
   bool keep_alive_ = true;
   bool continue_sent_ = false;
   bool close_after_write_ = false;
+  bool cut_short_ = false;  // the server ends the stream, not its handler
   bool linger_ = false;
-  int64_t deadline_ = 0;        // steady ns; 0 = none
+  int64_t deadline_ = 0;  // steady ns; 0 = none
   int64_t write_deadline_ = 0;
   size_t lingered_ = 0;
   HttpParser parser_;
-  std::string in_;              // bytes of following requests
+  std::string in_;  // bytes of following requests
   std::deque<std::string> out_;
-  size_t out_offset_ = 0;       // sent bytes of out_.front()
+  size_t out_offset_ = 0;  // sent bytes of out_.front()
   size_t out_bytes_ = 0;
   std::shared_ptr<Exchange> current_;
   wire::Identity identity_;

@@ -91,7 +91,8 @@ int accept_any_certificate(int, X509_STORE_CTX*) { return 1; }
 
 bool numeric_host(const std::string& host) {
   in6_addr any{};
-  return inet_pton(AF_INET, host.c_str(), &any) == 1 || inet_pton(AF_INET6, host.c_str(), &any) == 1;
+  return inet_pton(AF_INET, host.c_str(), &any) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &any) == 1;
 }
 
 Result<sockaddr_storage> to_sockaddr(const Address& address, socklen_t* size) {
@@ -279,8 +280,8 @@ Io Socket::write(const char* data, size_t size, size_t* n) {
   return Io::kFailed;
 }
 
-void Socket::shutdown_write() {
-  if (ssl_ != nullptr && SSL_is_init_finished(ssl_) == 1) {
+void Socket::shutdown_write(bool complete) {
+  if (complete && ssl_ != nullptr && SSL_is_init_finished(ssl_) == 1) {
     ERR_clear_error();
     SSL_shutdown(ssl_);
     ERR_clear_error();
@@ -326,7 +327,8 @@ Result<std::vector<Address>> resolve(const std::string& host, uint16_t port) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
   if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list); error != 0) {
-    return make_error(ErrorCode::kUnavailable, "cannot find host '" + host + "': " + gai_strerror(error));
+    return make_error(ErrorCode::kUnavailable,
+                      "cannot find host '" + host + "': " + gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
   std::vector<Address> result;
@@ -346,15 +348,18 @@ Result<std::vector<Address>> resolve(const std::string& host, uint16_t port) {
 Result<int> start_connect(const Address& address) {
   socklen_t size = 0;
   KUEUE_ASSIGN(const sockaddr_storage storage, to_sockaddr(address, &size));
-  const int fd = socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int fd =
+      socket(address.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const std::string where = host_port(address.host, address.port);
   if (fd < 0) {
-    return make_error(ErrorCode::kUnavailable, "cannot connect to " + where + ": " + errno_text(errno));
+    return make_error(ErrorCode::kUnavailable,
+                      "cannot connect to " + where + ": " + errno_text(errno));
   }
   if (connect(fd, reinterpret_cast<const sockaddr*>(&storage), size) != 0 && errno != EINPROGRESS) {
     const int error = errno;
     close(fd);
-    return make_error(ErrorCode::kUnavailable, "cannot connect to " + where + ": " + errno_text(error));
+    return make_error(ErrorCode::kUnavailable,
+                      "cannot connect to " + where + ": " + errno_text(error));
   }
   return fd;
 }
@@ -368,11 +373,13 @@ int connect_error(int fd) {
 
 Result<int> listen_on(const std::string& address, uint16_t port) {
   KUEUE_ASSIGN(const std::vector<Address> found, resolve(address, port));
-  Error last = make_error(ErrorCode::kUnavailable, "cannot listen on '" + address + "': no address");
+  Error last =
+      make_error(ErrorCode::kUnavailable, "cannot listen on '" + address + "': no address");
   for (const Address& one : found) {
     socklen_t size = 0;
     KUEUE_ASSIGN(const sockaddr_storage storage, to_sockaddr(one, &size));
-    const int fd = socket(one.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd =
+        socket(one.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) continue;
     const int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

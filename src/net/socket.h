@@ -1,5 +1,5 @@
-// Socket: a non-blocking TCP connection, with TLS or without, and what TLS needs: contexts made from PEM.
-// Only net/ includes this header.
+// Socket: a non-blocking TCP connection, with TLS or without, and what TLS needs: contexts made
+// from PEM. Only net/ includes this header.
 //
 // A Socket belongs to one thread at a time. A TlsContext may be shared by all.
 #pragma once
@@ -27,10 +27,11 @@ class TlsContext {
   struct Options {
     std::string cert_pem;  // with its chain; "" for a client without certificate
     std::string key_pem;
-    std::string ca_pem;    // server: of client certificates; client: of the server, "" = the system's
+    std::string ca_pem;  // server: of client certificates; client: of the server, "" = the system's
     bool insecure = false;  // client: the server may be anybody
   };
-  // kInvalid with OpenSSL's reason when PEM is unusable or key and certificate do not belong together.
+  // kInvalid with OpenSSL's reason when PEM is unusable or key and certificate do not belong
+  // together.
   static Result<std::shared_ptr<TlsContext>> server(const Options& options);
   static Result<std::shared_ptr<TlsContext>> client(const Options& options);
   ~TlsContext();
@@ -67,8 +68,9 @@ class Socket {
   // *n > 0 with kOk. kClosed: the peer closed in good order.
   Io read(char* data, size_t size, size_t* n);
   Io write(const char* data, size_t size, size_t* n);
-  // Says goodbye and sends FIN; reading stays possible.
-  void shutdown_write();
+  // Sends FIN; reading stays possible. With `complete` TLS says goodbye before, so that the peer
+  // knows that nothing was cut off.
+  void shutdown_write(bool complete);
   // Why the last call failed, readable.
   std::string error() const;
   // Whether the peer has closed or sent something unasked: such an idle connection is of no use.
