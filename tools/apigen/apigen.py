@@ -19,7 +19,7 @@ import names
 from cpp import Cpp, Module
 from model import Crd, Field, Node, OpenApi, Struct
 from resources import resource_infos, resources_files
-from tables import TableFile, tables_header
+from tables import TableFile, index_file, tables_header
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIELDS_PER_FILE = 420
@@ -200,7 +200,7 @@ def generate(schemas_dir):
     for (namespace, _), s in hand.items():
         if namespace in cpp.modules:
             cpp.add(s)
-    files = {"tables.h": tables_header(structs)}
+    files = {"tables.h": tables_header(structs), "tables_index.cc": index_file(structs)}
     files.update(table_files(structs))
     files.update(resources_files(infos))
     for m in cpp.modules.values():

@@ -163,6 +163,16 @@ class TableFile:
 
 def tables_header(structs):
     lines = [HEADER + "// The field tables of all API structs: constant data.", "#pragma once", "",
-             '#include "schema/type.h"', "", "namespace kueue::api::gen {", ""]
+             "#include <span>", "", '#include "schema/type.h"', "", "namespace kueue::api::gen {", ""]
     lines += [f"extern const schema::Type k{s.ident};" for s in sorted(structs, key=lambda s: s.ident)]
+    lines += ["", "// Those with a name, sorted by it.", "extern const std::span<const schema::Type* const> kAllTypes;"]
     return "\n".join(lines + ["", "}  // namespace kueue::api::gen", ""])
+
+
+def index_file(structs):
+    named = sorted((s for s in structs if s.full_name), key=lambda s: s.full_name)
+    return (HEADER + '#include "api/gen/tables.h"\n\nnamespace kueue::api::gen {\n\n'
+            "static constexpr const schema::Type* kAllTypesArray[] = {\n"
+            + "".join(f"    &k{s.ident},\n" for s in named) + "};\n"
+            "constinit const std::span<const schema::Type* const> kAllTypes = kAllTypesArray;\n\n"
+            "}  // namespace kueue::api::gen\n")

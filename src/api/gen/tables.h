@@ -2,6 +2,8 @@
 // The field tables of all API structs: constant data.
 #pragma once
 
+#include <span>
+
 #include "schema/type.h"
 
 namespace kueue::api::gen {
@@ -833,5 +835,8 @@ extern const schema::Type kVisibilityV1beta2ClusterQueue;
 extern const schema::Type kVisibilityV1beta2LocalQueue;
 extern const schema::Type kVisibilityV1beta2PendingWorkload;
 extern const schema::Type kVisibilityV1beta2PendingWorkloadsSummary;
+
+// Those with a name, sorted by it.
+extern const std::span<const schema::Type* const> kAllTypes;
 
 }  // namespace kueue::api::gen
