@@ -188,7 +188,7 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   if (binary) nanos = {std::min(nanos.value, kInt64Max * kNanosPerUnit), true};
   if (!nanos.fits) {
     return make_error(ErrorCode::kInvalid, "quantity \"" + std::string(text) +
-                                               "\" is out of range: the largest is about 1.7e29");
+                                               "\" is out of range: it must be below 1e29");
   }
   Quantity quantity(parts.negative ? -nanos.value : nanos.value, scale.format);
   // A binary suffix cannot say less than one.

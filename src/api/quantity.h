@@ -30,9 +30,9 @@ class Quantity {
   static Quantity of_nano(int64_t value, Format format = Format::kDecimalSI);
 
   // sign? digits with at most one point, then n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or e/E with an
-  // exponent. Fractions of a nano-unit round away from zero. Values beyond int64 written with more
-  // than 18 digits or a binary suffix become the largest int64, as Kubernetes does; what does not
-  // fit 128 bits of nano-units is out of range. Errors are kInvalid with the texts of Kubernetes.
+  // exponent. Fractions of a nano-unit round away from zero. Values beyond int64 with a binary
+  // suffix become the largest int64, as Kubernetes does; 1e29 and more is out of range. Errors are
+  // kInvalid with the texts of Kubernetes.
   static Result<Quantity> parse(std::string_view text);
   // A JSON string, integer or double; null is 0.
   static Result<Quantity> from_json(const json::Value& value);

@@ -1,4 +1,5 @@
-// Quantity under arbitrary text: parsing never fails in other ways than an error, and canonical text is stable.
+// Quantity under arbitrary text: parsing never fails in other ways than an error, and canonical
+// text is stable.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,5 @@
-// The generated structs through the codec: values survive, errors name the place, tables and structs agree.
+// The generated structs through the codec: values survive, errors name the place, tables and
+// structs agree.
 #include <set>
 
 #include "api/batch.h"
@@ -62,14 +63,19 @@ TEST(Structs, WorkloadSurvivesTheRoundTrip) {
 TEST(Structs, AbsentAndEmptyDiffer) {
   using v1beta2::ClusterQueue;
   EXPECT_FALSE(decode<ClusterQueue>(R"({"spec":{}})").spec.namespace_selector.has_value());
-  EXPECT_FALSE(decode<ClusterQueue>(R"({"spec":{"namespaceSelector":null}})").spec.namespace_selector.has_value());
-  EXPECT_TRUE(decode<ClusterQueue>(R"({"spec":{"namespaceSelector":{}}})").spec.namespace_selector.has_value());
+  EXPECT_FALSE(decode<ClusterQueue>(R"({"spec":{"namespaceSelector":null}})")
+                   .spec.namespace_selector.has_value());
+  EXPECT_TRUE(decode<ClusterQueue>(R"({"spec":{"namespaceSelector":{}}})")
+                  .spec.namespace_selector.has_value());
   ClusterQueue cq;
-  EXPECT_EQ(schema::encode(cq),
-            parse(R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueue","metadata":{},"spec":{}})"));
+  EXPECT_EQ(
+      schema::encode(cq),
+      parse(
+          R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueue","metadata":{},"spec":{}})"));
   cq.spec.namespace_selector.emplace();
   cq.status.pending_workloads = 0;
-  EXPECT_EQ(schema::encode(cq), parse(R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueue","metadata":{},
+  EXPECT_EQ(schema::encode(cq),
+            parse(R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueue","metadata":{},
             "spec":{"namespaceSelector":{}},"status":{"pendingWorkloads":0}})"));
 }
 
@@ -86,23 +92,30 @@ TEST(Structs, ErrorsNameTheField) {
     const char* field;
   } cases[] = {
       {R"({"spec":{"priority":"high"}})",
-       "json: cannot unmarshal string into Go struct field WorkloadSpec.spec.priority of type int32", "spec.priority"},
+       "json: cannot unmarshal string into Go struct field WorkloadSpec.spec.priority of type "
+       "int32",
+       "spec.priority"},
       {R"({"spec":{"priority":3000000000}})",
-       "json: cannot unmarshal number 3000000000 into Go struct field WorkloadSpec.spec.priority of type int32",
+       "json: cannot unmarshal number 3000000000 into Go struct field WorkloadSpec.spec.priority "
+       "of type int32",
        "spec.priority"},
       {R"({"spec":{"podSets":{}}})",
-       "json: cannot unmarshal object into Go struct field WorkloadSpec.spec.podSets of type []v1beta2.PodSet",
+       "json: cannot unmarshal object into Go struct field WorkloadSpec.spec.podSets of type "
+       "[]v1beta2.PodSet",
        "spec.podSets"},
       {R"({"spec":{"podSets":[{},{"template":{"spec":{"containers":[{"image":5}]}}}]}})",
-       "json: cannot unmarshal number into Go struct field Container.spec.podSets.template.spec.containers.image of "
+       "json: cannot unmarshal number into Go struct field "
+       "Container.spec.podSets.template.spec.containers.image of "
        "type string",
        "spec.podSets[1].template.spec.containers[0].image"},
       {R"({"metadata":{"labels":{"a":1}}})",
-       "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels.a of type string",
+       "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels.a of type "
+       "string",
        "metadata.labels.a"},
       {R"([])", "json: cannot unmarshal array into Go value of type v1beta2.Workload", ""},
       {R"({"status":{"resourceRequests":[{"resources":{"cpu":"1x"}}]}})",
-       "status.resourceRequests[0].resources.cpu: Invalid value: \"1x\": quantities must match the regular expression "
+       "status.resourceRequests[0].resources.cpu: Invalid value: \"1x\": quantities must match the "
+       "regular expression "
        "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
        "status.resourceRequests[0].resources.cpu"},
       {R"({"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"Workload"})",
@@ -124,7 +137,8 @@ TEST(Structs, StrictDecodingListsUnknownFields) {
   Result<config::Configuration> lenient = schema::decode<config::Configuration>(file);
   ASSERT_TRUE(lenient.ok());
   EXPECT_EQ(lenient->wait_for_pods_ready->timeout, Duration::seconds(90));
-  Result<config::Configuration> strict = schema::decode<config::Configuration>(file, {.strict = true});
+  Result<config::Configuration> strict =
+      schema::decode<config::Configuration>(file, {.strict = true});
   ASSERT_FALSE(strict.ok());
   EXPECT_EQ(strict.error().message,
             "strict decoding error: unknown field \"metrics.bindAdress\", unknown field \"wait\"");
@@ -170,8 +184,10 @@ TEST(Registry, FindsKinds) {
   EXPECT_NE(status->field("reason"), nullptr);
 }
 
-// Every field of a binding is in the table of its struct, so that typed writes pass validation and pruning.
-void check_binding(const schema::StructBinding& binding, std::set<const schema::StructBinding*>& seen) {
+// Every field of a binding is in the table of its struct, so that typed writes pass validation and
+// pruning.
+void check_binding(const schema::StructBinding& binding,
+                   std::set<const schema::StructBinding*>& seen) {
   if (!seen.insert(&binding).second) return;
   for (size_t i = 0; i < binding.fields.size(); ++i) {
     const schema::FieldBinding& field = binding.fields[i];
