@@ -15,11 +15,16 @@ class Path {
   // The whole document.
   constexpr Path() = default;
   // ".name", or "name" directly below the root.
-  constexpr Path child(std::string_view name) const { return Path(this, Step::kChild, name, 0); }
+  constexpr Path child(std::string_view name) const& { return Path(this, Step::kChild, name, 0); }
   // "[3]".
-  constexpr Path index(size_t i) const { return Path(this, Step::kIndex, {}, i); }
+  constexpr Path index(size_t i) const& { return Path(this, Step::kIndex, {}, i); }
   // "[key]": an entry of a map.
-  constexpr Path key(std::string_view name) const { return Path(this, Step::kKey, name, 0); }
+  constexpr Path key(std::string_view name) const& { return Path(this, Step::kKey, name, 0); }
+  // A step from a temporary would point to what is gone at the end of the statement: name the
+  // parent.
+  Path child(std::string_view) const&& = delete;
+  Path index(size_t) const&& = delete;
+  Path key(std::string_view) const&& = delete;
 
   constexpr bool is_root() const { return parent_ == nullptr; }
   // "" for the root.
