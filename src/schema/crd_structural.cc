@@ -91,7 +91,9 @@ class StructuralChecker {
     const std::string_view type = text(schema, "type");
     const Path at_type = at.child("type");
     if (type.empty()) {
-      const bool free = flag(schema, "x-kubernetes-preserve-unknown-fields") ||
+      // $ref and an explicit false are refused elsewhere; one complaint is enough.
+      const bool free = schema.find("x-kubernetes-preserve-unknown-fields") != nullptr ||
+                        schema.find("$ref") != nullptr ||
                         flag(schema, "x-kubernetes-int-or-string");
       if (place == Place::kRoot) {
         add(required_value(at_type, "must not be empty at the root"));

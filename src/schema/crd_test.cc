@@ -1,5 +1,5 @@
-// Definitions against what a real kube-apiserver v1.36 answered (testdata/definitions.json), and the definitions of
-// Kueue and of the job kinds, which must all be accepted and build.
+// Definitions against what a real kube-apiserver v1.36 answered (testdata/definitions.json), and
+// the definitions of Kueue and of the job kinds, which must all be accepted and build.
 #include "schema/crd.h"
 
 #include <gtest/gtest.h>

@@ -34,7 +34,6 @@ bool is_ipv4(std::string_view text) {
     if (end == std::string_view::npos) return false;
     const std::string_view number = text.substr(0, end);
     if (!all_digits(number, 1, 3) || to_int(number) > 255) return false;
-    if (number.size() > 1 && number[0] == '0') return false;
     text.remove_prefix(part == 3 ? end : end + 1);
   }
   return true;
@@ -125,7 +124,7 @@ bool is_base64(std::string_view text) {
         (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || is_digit(c) || c == '+' || c == '/';
     if (!digit || padding != 0) return false;
   }
-  return n % 4 == 0 && padding <= 2;
+  return n > 0 && n % 4 == 0 && padding <= 2;
 }
 
 // version 0: any.
@@ -168,9 +167,26 @@ bool is_dns_name(std::string_view text, bool allow_upper, size_t max) {
   }
 }
 
+bool is_host_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+}
+
+// One label with at most one hyphen, after its first character; or labels ending in a top level
+// domain of letters.
 bool is_hostname(std::string_view text) {
-  if (text.ends_with('.')) text.remove_suffix(1);
-  return is_dns_name(text, true, 255);
+  const size_t last_dot = text.rfind('.');
+  if (last_dot == std::string_view::npos) {
+    if (text.empty() || text.size() > 64) return false;
+    for (size_t i = 0; i < text.size(); ++i)
+      if (!is_host_letter(text[i]) && !is_digit(text[i]) && !(i == 1 && text[i] == '-'))
+        return false;
+    return true;
+  }
+  const std::string_view top = text.substr(last_dot + 1);
+  if (top.size() < 2 || top.size() > 63) return false;
+  for (char c : top)
+    if (!is_host_letter(c)) return false;
+  return is_dns_name(text.substr(0, last_dot), true, 255);
 }
 
 bool is_mac(std::string_view text) {

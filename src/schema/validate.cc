@@ -26,7 +26,7 @@ constexpr std::string_view kNotChecked =
     "errors to complete validation";
 
 bool is_integral(const json::Value& value) {
-  if (value.type() != json::Type::kDouble) return value.is_number();
+  if (value.type() != json::Type::kDouble) return value.is_int();
   const double d = value.as_double();
   return std::isfinite(d) && std::floor(d) == d && std::abs(d) < 9.3e18;
 }
@@ -38,8 +38,9 @@ std::string_view type_of(const json::Value& value) {
     case json::Type::kBool:
       return "boolean";
     case json::Type::kInt:
-    case json::Type::kUint:
       return "integer";
+    case json::Type::kUint:  // beyond int64: a float64 to kube-apiserver
+      return "number";
     case json::Type::kDouble:
       return is_integral(value) ? "integer" : "number";
     case json::Type::kString:

@@ -1,5 +1,6 @@
-// Validation of custom resources against what a real kube-apiserver v1.36 answered for the same definition and
-// documents (testdata/values.json): code, message parts, causes, and the stored spec after pruning and defaulting.
+// Validation of custom resources against what a real kube-apiserver v1.36 answered for the same
+// definition and documents (testdata/values.json): code, message parts, causes, and the stored spec
+// after pruning and defaulting.
 #include "schema/validate.h"
 
 #include <gtest/gtest.h>
@@ -137,7 +138,7 @@ TEST(Validate, ToleratesErrorsThatWereThereBefore) {
       {R"({"l":[{"name":"n","v":"yy","a":5},{"name":"bad","v":"xx","a":1}]})",
        {},
        {"spec.l[1]: Invalid value: failed rule: self.a > 3"}},
-      {R"({"l":[{"name":"bad","v":"xx","a":2}]})", {"spec.l[0].v", "<nil>"}, {}},
+      {R"({"l":[{"name":"bad","v":"xx","a":2}]})", {"spec.l[0]"}, {}},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.change);
@@ -162,9 +163,8 @@ TEST(Validate, EarlierCausesComeFirstAndMayStopRules) {
   const json::Value document = parse_or_die(R"({"metadata":{"name":"bad"}})");
   FakeRules rules;
   const Path root;
-  auto causes =
-      validate(built->root(), document,
-               {.rules = &rules, .earlier = {required_value(root.child("metadata"))}});
+  auto causes = validate(built->root(), document,
+                         {.rules = &rules, .earlier = {required_value(root.child("metadata"))}});
   ASSERT_EQ(causes.size(), 2u);
   EXPECT_EQ(causes[0].field, "metadata");
   EXPECT_EQ(rules.evaluated, 0);
