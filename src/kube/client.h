@@ -1,5 +1,6 @@
-// Client: the Kubernetes API as calls, over any wire::Transport. Blocking and thread safe; every call returns a value or
-// an Error with the server's reason and causes. Untyped documents; kube/api.h puts types on top.
+// Client: the Kubernetes API as calls, over any wire::Transport. Blocking and thread safe; every
+// call returns a value or an Error with the server's reason and causes. Untyped documents;
+// kube/api.h puts types on top.
 #pragma once
 
 #include <memory>
@@ -38,14 +39,14 @@ struct ObjectKey {
 struct ListOptions {
   std::string label_selector = {};
   std::string field_selector = {};
-  int64_t limit = 0;                 // 0 = everything in one answer
+  int64_t limit = 0;  // 0 = everything in one answer
   std::string continue_token = {};
   std::string resource_version = {};
   std::string resource_version_match = {};
 };
 
 struct ListResult {
-  std::vector<json::Value> items;    // apiVersion and kind are filled in
+  std::vector<json::Value> items;  // apiVersion and kind are filled in
   std::string resource_version;
   std::string continue_token;
   std::optional<int64_t> remaining;
@@ -62,7 +63,7 @@ struct WriteOptions {
 enum class PatchType : uint8_t { kJson, kMerge, kStrategic, kApply };
 
 struct DeleteOptions {
-  std::string propagation = {};       // "", Foreground, Background, Orphan
+  std::string propagation = {};  // "", Foreground, Background, Orphan
   std::optional<int64_t> grace_seconds = {};
   std::string uid_precondition = {};
   std::string resource_version_precondition = {};
@@ -74,15 +75,16 @@ struct WatchOptions {
   std::string field_selector = {};
   std::string resource_version = {};
   bool bookmarks = true;
-  bool send_initial_events = false;   // watch-list; needs resourceVersionMatch=NotOlderThan, set by the client
-  Duration timeout = {};              // 0 = the server's default
+  bool send_initial_events =
+      false;              // watch-list; needs resourceVersionMatch=NotOlderThan, set by the client
+  Duration timeout = {};  // 0 = the server's default
 };
 
 enum class WatchEventType : uint8_t { kAdded, kModified, kDeleted, kBookmark, kError };
 
 struct WatchEvent {
   WatchEventType type = WatchEventType::kAdded;
-  json::Value object;                 // a Status for kError
+  json::Value object;  // a Status for kError
 };
 
 // Calls come from one thread at a time, never after the handle is gone.
@@ -99,22 +101,29 @@ class Client {
   // `agent` becomes the User-Agent and the default field manager of writes.
   Client(std::shared_ptr<wire::Transport> transport, std::string agent);
 
-  Result<json::Value> get(const Resource& resource, const ObjectKey& key, std::string_view subresource = {});
-  Result<ListResult> list(const Resource& resource, std::string_view namespace_, const ListOptions& options = {});
-  Result<json::Value> create(const Resource& resource, std::string_view namespace_, const json::Value& object,
-                             const WriteOptions& options = {});
+  Result<json::Value> get(const Resource& resource, const ObjectKey& key,
+                          std::string_view subresource = {});
+  Result<ListResult> list(const Resource& resource, std::string_view namespace_,
+                          const ListOptions& options = {});
+  Result<json::Value> create(const Resource& resource, std::string_view namespace_,
+                             const json::Value& object, const WriteOptions& options = {});
   // PUT of the whole object (metadata names it).
-  Result<json::Value> update(const Resource& resource, const json::Value& object, const WriteOptions& options = {});
-  Result<json::Value> patch(const Resource& resource, const ObjectKey& key, PatchType type, const json::Value& body,
-                            const WriteOptions& options = {});
+  Result<json::Value> update(const Resource& resource, const json::Value& object,
+                             const WriteOptions& options = {});
+  Result<json::Value> patch(const Resource& resource, const ObjectKey& key, PatchType type,
+                            const json::Value& body, const WriteOptions& options = {});
   // The deleted object or a Status.
-  Result<json::Value> remove(const Resource& resource, const ObjectKey& key, const DeleteOptions& options = {});
+  Result<json::Value> remove(const Resource& resource, const ObjectKey& key,
+                             const DeleteOptions& options = {});
   Result<json::Value> remove_collection(const Resource& resource, std::string_view namespace_,
-                                        const ListOptions& which, const DeleteOptions& options = {});
+                                        const ListOptions& which,
+                                        const DeleteOptions& options = {});
   std::unique_ptr<wire::StreamHandle> watch(const Resource& resource, std::string_view namespace_,
-                                            const WatchOptions& options, std::shared_ptr<WatchReceiver> receiver);
+                                            const WatchOptions& options,
+                                            std::shared_ptr<WatchReceiver> receiver);
   // Any path and method; the JSON body of the answer.
-  Result<json::Value> raw(std::string_view method, std::string_view path, const json::Value* body = nullptr);
+  Result<json::Value> raw(std::string_view method, std::string_view path,
+                          const json::Value* body = nullptr);
 
   wire::Transport& transport() { return *transport_; }
   const std::string& agent() const { return agent_; }

@@ -1,7 +1,6 @@
-// Informer: one kind of the API as a typed, always current store with change notices. Lists, then
-// watches from there (or the watch-list form where the server offers it); starts over when its
-// version is too old; goes on after broken connections with growing delay (from 800 ms, at most 30
-// s).
+// Informer: one kind of the API as a typed, always current store with change notices. Lists in
+// pages, then watches from there; starts over when its version is too old; goes on after broken
+// connections with growing delay (from 800 ms, at most 30 s).
 //
 // Thread safe. Stored objects are immutable and shared. Watch events are taken from the stream's
 // thread into an inbox and handled on a Strand; handlers run there, one at a time, in the order of

@@ -1,0 +1,446 @@
+#include "kube/informer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace kueue::kube {
+
+namespace {
+
+constexpr int64_t kPageSize = 500;
+constexpr Duration kFirstDelay = Duration::millis(800);
+constexpr Duration kLongestDelay = Duration::seconds(30);
+
+uint64_t version_number(std::string_view text) {
+  uint64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+}
+
+}  // namespace
+
+// Everything is guarded by `mutex`, except what is set before start(). Changes of the store append
+// a notice under the same lock, so notices are in the order of the changes whoever made them.
+struct InformerCore::State : std::enable_shared_from_this<State> {
+  struct Index {
+    IndexFunction keys;
+    std::map<std::string, std::set<ObjectKey>, std::less<>> entries;
+  };
+  struct Notice {
+    ErasedObject old;
+    ErasedObject now;
+    bool synced = false;  // not a change: the first list is complete
+  };
+  class Receiver;
+
+  State(std::shared_ptr<Client> c, Executor& e, Resource r, Decode d, InformerOptions o)
+      : client(std::move(c)),
+        executor(e),
+        strand(e),
+        resource(std::move(r)),
+        decode(std::move(d)),
+        options(std::move(o)) {}
+
+  const std::shared_ptr<Client> client;
+  Executor& executor;
+  Strand strand;
+  const Resource resource;
+  const Decode decode;
+  const InformerOptions options;
+  std::vector<Handler> handlers;
+  std::function<void(const Error&)> on_error;
+
+  mutable std::mutex mutex;
+  std::map<ObjectKey, StoredObject> store;
+  std::map<std::string, Index, std::less<>> indexes;
+  std::deque<WatchEvent> inbox;
+  std::deque<Notice> notices;
+  bool draining = false;   // a drain task is on the strand
+  uint64_t seen = 0;       // the watch has passed this version
+  std::string watch_from;  // the same as text
+  bool started = false, stopped = false, synced = false, busy = false;
+  uint64_t watch_number = 0;  // calls of older watches are ignored
+  std::unique_ptr<wire::StreamHandle> watch;
+  Duration delay = kFirstDelay;
+
+  std::mutex dispatch;  // held while handlers run
+  std::atomic<std::thread::id> dispatcher;
+
+  Result<StoredObject> make(const json::Value& document) const {
+    StoredObject stored;
+    stored.key = {std::string(document.get_string({"metadata", "namespace"})),
+                  std::string(document.get_string({"metadata", "name"}))};
+    stored.uid = document.get_string({"metadata", "uid"});
+    stored.version = version_number(document.get_string({"metadata", "resourceVersion"}));
+    KUEUE_ASSIGN(stored.object, decode(document));
+    return stored;
+  }
+
+  void report(const Error& error) const {
+    if (on_error) on_error(error);
+  }
+
+  void add_to_indexes(const StoredObject& stored) {
+    for (auto& [name, index] : indexes)
+      for (std::string& key : index.keys(stored.object.get()))
+        index.entries[std::move(key)].insert(stored.key);
+  }
+
+  void remove_from_indexes(const StoredObject& stored) {
+    for (auto& [name, index] : indexes)
+      for (const std::string& key : index.keys(stored.object.get())) {
+        auto entry = index.entries.find(key);
+        if (entry == index.entries.end()) continue;
+        entry->second.erase(stored.key);
+        if (entry->second.empty()) index.entries.erase(entry);
+      }
+  }
+
+  // The lock is held. False when the store has this version or a newer one.
+  bool put(StoredObject stored) {
+    auto held = store.find(stored.key);
+    if (held == store.end()) {
+      notices.push_back({nullptr, stored.object});
+      add_to_indexes(stored);
+      ObjectKey key = stored.key;
+      store.emplace(std::move(key), std::move(stored));
+      return true;
+    }
+    if (held->second.version >= stored.version && stored.version != 0) return false;
+    if (held->second.uid == stored.uid) {
+      notices.push_back({held->second.object, stored.object});
+    } else {  // deleted and made again
+      notices.push_back({held->second.object, nullptr});
+      notices.push_back({nullptr, stored.object});
+    }
+    remove_from_indexes(held->second);
+    add_to_indexes(stored);
+    held->second = std::move(stored);
+    return true;
+  }
+
+  // The lock is held. `last` is the final state the server sent, null when it is not known.
+  void drop(std::map<ObjectKey, StoredObject>::iterator held, ErasedObject last) {
+    notices.push_back({last ? std::move(last) : held->second.object, nullptr});
+    remove_from_indexes(held->second);
+    store.erase(held);
+  }
+
+  void ask_for_drain() {  // the lock is held
+    if (draining || stopped) return;
+    draining = true;
+    strand.run([weak = weak_from_this()] {
+      if (std::shared_ptr<State> state = weak.lock()) state->drain();
+    });
+  }
+
+  // Takes events into the store and tells the handlers, until nothing is left.
+  void drain() {
+    while (true) {
+      std::deque<WatchEvent> events;
+      std::deque<Notice> told;
+      {
+        std::lock_guard lock(mutex);
+        events.swap(inbox);
+        told.swap(notices);
+        if (stopped || (events.empty() && told.empty())) {
+          draining = busy = false;
+          return;
+        }
+        busy = true;
+      }
+      tell(told);
+      for (const WatchEvent& event : events) take(event);
+    }
+  }
+
+  void tell(const std::deque<Notice>& told) {
+    std::lock_guard guard(dispatch);
+    dispatcher = std::this_thread::get_id();
+    for (const Notice& notice : told) {
+      {
+        std::lock_guard lock(mutex);
+        if (stopped) break;
+        if (notice.synced) synced = true;
+      }
+      if (notice.synced) continue;
+      for (const Handler& handler : handlers) handler(notice.old, notice.now);
+    }
+    dispatcher = std::thread::id();
+  }
+
+  void take(const WatchEvent& event) {
+    if (event.type == WatchEventType::kError) return;  // on_end follows with the same error
+    std::string text(event.object.get_string({"metadata", "resourceVersion"}));
+    StoredObject stored;
+    bool usable = false;
+    if (event.type != WatchEventType::kBookmark) {
+      Result<StoredObject> made = make(event.object);
+      if (made.ok()) {
+        stored = std::move(*made);
+        usable = true;
+      } else {
+        report(made.error());
+      }
+    }
+    std::lock_guard lock(mutex);
+    seen = std::max(seen, version_number(text));
+    watch_from = std::move(text);
+    delay = kFirstDelay;
+    if (!usable) return;
+    if (event.type != WatchEventType::kDeleted) {
+      put(std::move(stored));
+    } else if (auto held = store.find(stored.key);
+               held != store.end() && held->second.version <= stored.version) {
+      drop(held, std::move(stored.object));
+    }
+  }
+
+  void list() {
+    {
+      std::lock_guard lock(mutex);
+      if (stopped) return;
+    }
+    std::vector<StoredObject> found;
+    ListOptions page{.label_selector = options.label_selector,
+                     .field_selector = options.field_selector,
+                     .limit = kPageSize};
+    std::string version;
+    do {
+      Result<ListResult> result = client->list(resource, options.namespace_, page);
+      if (!result.ok()) {
+        report(result.error());
+        again(/*relist=*/true);
+        return;
+      }
+      for (const json::Value& item : result->items) {
+        Result<StoredObject> made = make(item);
+        if (made.ok())
+          found.push_back(std::move(*made));
+        else
+          report(made.error());
+      }
+      version = result->resource_version;
+      page.continue_token = result->continue_token;
+    } while (!page.continue_token.empty());
+    replace(std::move(found), version);
+    start_watch();
+  }
+
+  void replace(std::vector<StoredObject> found, const std::string& version) {
+    std::lock_guard lock(mutex);
+    const uint64_t number = version_number(version);
+    std::set<ObjectKey> listed;
+    for (StoredObject& stored : found) {
+      listed.insert(stored.key);
+      put(std::move(stored));
+    }
+    for (auto held = store.begin(); held != store.end();) {
+      auto next = std::next(held);
+      // What we wrote ourselves after the list was made is newer than the list.
+      if (!listed.contains(held->first) && held->second.version <= number) drop(held, nullptr);
+      held = next;
+    }
+    seen = std::max(seen, number);
+    watch_from = version;
+    delay = kFirstDelay;
+    if (!synced) notices.push_back({nullptr, nullptr, true});
+    ask_for_drain();
+  }
+
+  void start_watch();
+
+  // Tries again after a growing delay.
+  void again(bool relist) {
+    std::lock_guard lock(mutex);
+    if (stopped) return;
+    Duration wait = delay;
+    delay = std::min(delay * 2, kLongestDelay);
+    executor.run_after(wait, [weak = weak_from_this(), relist] {
+      std::shared_ptr<State> state = weak.lock();
+      if (!state) return;
+      state->strand.run([weak, relist] {
+        std::shared_ptr<State> inner = weak.lock();
+        if (!inner) return;
+        if (relist)
+          inner->list();
+        else
+          inner->start_watch();
+      });
+    });
+  }
+
+  void watch_ended(uint64_t number, const Result<void>& result) {
+    std::unique_ptr<wire::StreamHandle> old;  // closed outside the lock
+    bool at_once = false;
+    {
+      std::lock_guard lock(mutex);
+      if (stopped || number != watch_number) return;
+      old = std::move(watch);
+      at_once = result.ok() && delay == kFirstDelay;
+      if (at_once) delay = delay * 2;  // until the next event shows that the watch works
+    }
+    old.reset();
+    if (!result.ok() && result.error().code == ErrorCode::kExpired) {
+      list();
+    } else if (at_once) {
+      start_watch();
+    } else {
+      if (!result.ok()) report(result.error());
+      again(/*relist=*/false);
+    }
+  }
+};
+
+class InformerCore::State::Receiver final : public WatchReceiver {
+ public:
+  Receiver(std::weak_ptr<State> state, uint64_t number)
+      : state_(std::move(state)), number_(number) {}
+
+  void on_event(WatchEvent event) override {
+    std::shared_ptr<State> state = state_.lock();
+    if (!state) return;
+    std::lock_guard lock(state->mutex);
+    if (state->stopped || state->watch_number != number_) return;
+    state->inbox.push_back(std::move(event));
+    state->ask_for_drain();
+  }
+
+  void on_end(Result<void> result) override {
+    std::shared_ptr<State> state = state_.lock();
+    if (!state) return;
+    // Behind the drain of what has come before.
+    state->strand.run([weak = state_, number = number_, result = std::move(result)] {
+      if (std::shared_ptr<State> inner = weak.lock()) inner->watch_ended(number, result);
+    });
+  }
+
+ private:
+  const std::weak_ptr<State> state_;
+  const uint64_t number_;
+};
+
+void InformerCore::State::start_watch() {
+  WatchOptions how{.label_selector = options.label_selector,
+                   .field_selector = options.field_selector};
+  uint64_t number;
+  {
+    std::lock_guard lock(mutex);
+    if (stopped) return;
+    how.resource_version = watch_from;
+    number = ++watch_number;
+  }
+  std::unique_ptr<wire::StreamHandle> opened = client->watch(
+      resource, options.namespace_, how, std::make_shared<Receiver>(weak_from_this(), number));
+  std::lock_guard lock(mutex);
+  if (!stopped && watch_number == number) watch = std::move(opened);
+}
+
+InformerCore::InformerCore(std::shared_ptr<Client> client, Executor& executor, Resource resource,
+                           Decode decode, InformerOptions options)
+    : state_(std::make_shared<State>(std::move(client), executor, std::move(resource),
+                                     std::move(decode), std::move(options))) {}
+
+InformerCore::~InformerCore() { stop(); }
+
+void InformerCore::add_handler(Handler handler) {
+  KUEUE_CHECK(!state_->started, "handlers are added before start()");
+  state_->handlers.push_back(std::move(handler));
+}
+
+void InformerCore::add_index(std::string name, IndexFunction keys) {
+  KUEUE_CHECK(!state_->started, "indexes are added before start()");
+  state_->indexes[std::move(name)].keys = std::move(keys);
+}
+
+void InformerCore::set_on_error(std::function<void(const Error&)> on_error) {
+  KUEUE_CHECK(!state_->started, "on_error is set before start()");
+  state_->on_error = std::move(on_error);
+}
+
+void InformerCore::start() {
+  state_->started = true;
+  state_->strand.run([weak = std::weak_ptr<State>(state_)] {
+    if (std::shared_ptr<State> state = weak.lock()) state->list();
+  });
+}
+
+void InformerCore::stop() {
+  std::unique_ptr<wire::StreamHandle> watch;
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->stopped = true;
+    watch = std::move(state_->watch);
+  }
+  watch.reset();
+  if (state_->dispatcher.load() == std::this_thread::get_id()) return;  // called by a handler
+  std::lock_guard wait_for_handlers(state_->dispatch);
+}
+
+bool InformerCore::has_synced() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->synced;
+}
+
+bool InformerCore::idle() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->inbox.empty() && state_->notices.empty() && !state_->busy;
+}
+
+ErasedObject InformerCore::get(const ObjectKey& key) const {
+  std::lock_guard lock(state_->mutex);
+  auto found = state_->store.find(key);
+  return found == state_->store.end() ? nullptr : found->second.object;
+}
+
+std::vector<ErasedObject> InformerCore::list(std::string_view namespace_) const {
+  std::lock_guard lock(state_->mutex);
+  std::vector<ErasedObject> result;
+  if (namespace_.empty()) {
+    result.reserve(state_->store.size());
+    for (const auto& [key, stored] : state_->store) result.push_back(stored.object);
+    return result;
+  }
+  auto stored = state_->store.lower_bound({std::string(namespace_), ""});
+  for (; stored != state_->store.end() && stored->first.namespace_ == namespace_; ++stored)
+    result.push_back(stored->second.object);
+  return result;
+}
+
+std::vector<ErasedObject> InformerCore::by_index(std::string_view index,
+                                                 std::string_view value) const {
+  std::lock_guard lock(state_->mutex);
+  std::vector<ErasedObject> result;
+  auto named = state_->indexes.find(index);
+  KUEUE_CHECK(named != state_->indexes.end(), "no index of that name");
+  auto entry = named->second.entries.find(value);
+  if (entry == named->second.entries.end()) return result;
+  for (const ObjectKey& key : entry->second) result.push_back(state_->store.at(key).object);
+  return result;
+}
+
+size_t InformerCore::size() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->store.size();
+}
+
+void InformerCore::absorb(const json::Value& document) {
+  Result<StoredObject> made = state_->make(document);
+  if (!made.ok()) {
+    state_->report(made.error());
+    return;
+  }
+  std::lock_guard lock(state_->mutex);
+  if (state_->stopped || made->version <= state_->seen) return;
+  if (state_->put(std::move(*made))) state_->ask_for_drain();
+}
+
+const Resource& InformerCore::resource() const { return state_->resource; }
+
+}  // namespace kueue::kube
