@@ -1,0 +1,45 @@
+// Tokens of the Common Expression Language. Pure; thread safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace kueue::cel {
+
+enum class TokenKind : uint8_t {
+  kEnd,
+  kIdent,        // identifiers and reserved words
+  kQuotedIdent,  // `a.b`: only after a dot
+  kInt,
+  kUint,
+  kDouble,
+  kString,
+  kBytes,
+  kPunct,  // operators, brackets, and the words in, true, false, null
+};
+
+struct Token {
+  TokenKind kind = TokenKind::kEnd;
+  uint32_t position = 0;
+  std::string_view text;  // as written
+  std::string value;      // kString, kBytes: unescaped; kQuotedIdent: without the quotes
+};
+
+// What is wrong with an expression, and where.
+struct Issue {
+  uint32_t position = 0;
+  std::string message;
+};
+
+// The text of issues as cel-go prints them: "ERROR: <input>:1:5: undefined field 'x'\n | self.x\n |
+// ....^".
+std::string format_issues(std::string_view source, const std::vector<Issue>& issues);
+
+// The tokens, kEnd last. False with an issue when the text holds none.
+bool tokenize(std::string_view source, std::vector<Token>* tokens, Issue* issue);
+
+}  // namespace kueue::cel
