@@ -1,0 +1,39 @@
+// Pod set infos: what an admission puts into pod templates, and what was there before.
+// behaviour 15.
+#pragma once
+
+#include "controllers/context.h"
+#include "controllers/jobs/job.h"
+#include "controllers/stores.h"
+
+namespace kueue::controllers::jobs {
+
+// One info per pod set of the spec, from the admission: counts, labels and selectors of the
+// assigned flavors, updates of admission checks. kNotFound when a flavor is not known (yet);
+// kInvalid when the updates contradict each other.
+Result<std::vector<PodSetInfo>> infos_of_admission(const Context& context,
+                                                   const v1beta2::Workload& workload);
+
+// What the templates of the spec hold: to go back to.
+std::vector<PodSetInfo> infos_of_spec(const v1beta2::Workload& workload);
+
+// Adds the info to a template. A key that is there with another value is kInvalid; tolerations and
+// gates are joined.
+Result<void> merge_info(api::core::PodTemplateSpec& pod_template, const PodSetInfo& info);
+// Sets labels, annotations, selector, tolerations and gates to those of the info; keeps the labels
+// named in `kept`.
+void restore_info(api::core::PodTemplateSpec& pod_template, const PodSetInfo& info,
+                  const std::vector<std::string_view>& kept);
+
+struct TopologyHints {
+  std::string_view pod_index_label;
+  std::string_view sub_group_index_label = {};
+  std::optional<int32_t> sub_group_count = {};
+};
+// The topology request that a template's annotations and the kind's labels make; absent when there
+// is none. Errors name the annotation.
+Result<Boxed<v1beta2::PodSetTopologyRequest>> topology_request(
+    const api::core::PodTemplateSpec& pod_template, const TopologyHints& hints,
+    const FeatureGates& gates);
+
+}  // namespace kueue::controllers::jobs

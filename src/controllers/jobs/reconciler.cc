@@ -1,0 +1,370 @@
+#include "controllers/jobs/reconciler.h"
+
+#include <algorithm>
+
+#include "bridge/workload_status.h"
+#include "controllers/jobs/pod_set_info.h"
+#include "controllers/metrics/record.h"
+#include "controllers/names.h"
+#include "controllers/workload/conditions.h"
+#include "controllers/workload/status_writer.h"
+#include "json/patch.h"
+#include "schema/codec.h"
+
+namespace kueue::controllers::jobs {
+namespace {
+
+constexpr int kStopSteps = 4;  // more than any kind needs in one go
+
+}  // namespace
+
+JobReconciler::JobReconciler(Context& context, JobKind& kind)
+    : context_(context),
+      kind_(kind),
+      recorder_(context.recorder(std::string(kind.framework()) + "-kueue-controller")) {}
+
+kube::ObjectReference JobReconciler::reference(const Job& job) const {
+  return {.api_version = kind_.resource().api_version(),
+          .kind = kind_.resource().kind,
+          .namespace_ = job.metadata().namespace_,
+          .name = job.metadata().name,
+          .uid = job.metadata().uid,
+          .resource_version = job.metadata().resource_version};
+}
+
+kube::ObjectKey JobReconciler::key_of(const Job& job) const {
+  return {job.metadata().namespace_, job.metadata().name};
+}
+
+std::string JobReconciler::queue_name(const Job& job) const {
+  auto found = job.metadata().labels.find(kQueueNameLabel);
+  return found == job.metadata().labels.end() ? "" : found->second;
+}
+
+WorkloadPointer JobReconciler::newest(const v1beta2::Workload& workload) const {
+  return context_.stores->workloads.get({workload.metadata.namespace_, workload.metadata.name});
+}
+
+Result<bool> JobReconciler::managed_namespace(const std::string& name) const {
+  auto found = context_.stores->namespaces.get({"", name});
+  wire::LabelMap labels;
+  if (found != nullptr) labels.insert(found->metadata.labels.begin(), found->metadata.labels.end());
+  return context_.options->managed_jobs_namespace_selector.matches(labels);
+}
+
+JobReconciler::Next JobReconciler::reconcile(const kube::ObjectKey& key) {
+  std::unique_ptr<Job> job = kind_.get(key);
+  if (job == nullptr || job->metadata().deletion_timestamp.has_value())
+    return finalize(key, job.get());
+  {
+    std::lock_guard lock(mutex_);
+    gone_since_.erase(key);
+  }
+  KUEUE_ASSIGN(const bool managed, managed_namespace(key.namespace_));
+  if (!managed) return kube::ReconcileResult{};
+  if (queue_name(*job).empty() && !context_.options->manage_jobs_without_queue_name)
+    return kube::ReconcileResult{};
+
+  KUEUE_ASSIGN(Matching matching, ensure_one_workload(*job));
+  if (matching.stop_pass) return kube::ReconcileResult{};
+  // What ensure_one_workload wrote to the job is in the cache already.
+  job = kind_.get(key);
+  if (job == nullptr) return kube::ReconcileResult{};
+  if (matching.workload == nullptr) {
+    if (job->finished().has_value() || job->active()) return kube::ReconcileResult{};
+    KUEUE_TRY(create_workload(*job));
+    return kube::ReconcileResult{};
+  }
+  KUEUE_ASSIGN(WorkloadPointer workload,
+               sync_priority_and_gates(*job, std::move(matching.workload)));
+  return steer(*job, std::move(workload));
+}
+
+// The job is gone or going: its Workloads end, so that their quota is free.
+JobReconciler::Next JobReconciler::finalize(const kube::ObjectKey& key, const Job* job) {
+  const auto workloads = context_.stores->workloads.by_index(
+      kByOwnerName, owner_index_key(kind_.resource().kind, kind_.resource().api_version(),
+                                    key.namespace_, key.name));
+  kube::ReconcileResult result;
+  for (const WorkloadPointer& workload : workloads) {
+    const auto* owner = controller_of(workload->metadata);
+    if (job != nullptr && owner->uid != job->metadata().uid) continue;
+    if (workload->metadata.finalizers.empty()) continue;
+    if (job == nullptr && !workload->metadata.deletion_timestamp.has_value()) {
+      // The garbage collector is about to delete it; where there is none, we go on after a while.
+      std::lock_guard lock(mutex_);
+      const Instant since = gone_since_.try_emplace(key, context_.now()).first->second;
+      const Duration left = orphan_grace_ - (context_.now() - since);
+      if (left.ns > 0) {
+        result.requeue_after = left;
+        continue;
+      }
+    }
+    if (context_.gates().on(Gate::kFinishOrphanedWorkloads) && !is_finished(*workload) &&
+        !workload->metadata.deletion_timestamp.has_value())
+      KUEUE_TRY(finish(*workload, "OwnerNotFound", "The workload's owner no longer exists"));
+    if (WorkloadPointer now = newest(*workload)) KUEUE_TRY(remove_finalizer(*now));
+  }
+  if (!result.requeue_after.has_value()) {
+    std::lock_guard lock(mutex_);
+    gone_since_.erase(key);
+  }
+  return result;
+}
+
+JobReconciler::Next JobReconciler::steer(const Job& job, WorkloadPointer workload) {
+  if (is_finished(*workload)) {
+    KUEUE_TRY(remove_finalizer(*workload));
+    return kube::ReconcileResult{};
+  }
+  if (workload->metadata.deletion_timestamp.has_value()) {
+    KUEUE_ASSIGN(const bool stopped, stop(job, workload.get(), "Workload is deleted"));
+    if (stopped) KUEUE_TRY(remove_finalizer(*workload));
+    return kube::ReconcileResult{};
+  }
+  if (const std::optional<Completion> completion = job.finished()) {
+    KUEUE_TRY(finish(*workload, completion->success ? "Succeeded" : "Failed", completion->message));
+    recorder_.normal(reference(job), "FinishedWorkload",
+                     "Workload '" + workload->metadata.namespace_ + "/" + workload->metadata.name +
+                         "' is declared finished");
+    if (WorkloadPointer now = newest(*workload)) KUEUE_TRY(remove_finalizer(*now));
+    return kube::ReconcileResult{};
+  }
+  if (context_.gates().on(Gate::kReclaimablePods)) KUEUE_TRY(sync_reclaimable(job, *workload));
+  if (context_.options->wait_for_pods_ready.has_value() &&
+      context_.options->jobs_wait_for_pods_ready &&
+      !context_.gates().on(Gate::kDisableWaitForPodsReady))
+    KUEUE_TRY(sync_pods_ready(job, *workload));
+
+  if (is_evicted(*workload)) return after_eviction(job, *workload);
+  if (!job.suspended()) {
+    if (is_admitted(*workload)) return kube::ReconcileResult{};
+    KUEUE_ASSIGN([[maybe_unused]] const bool stopped,
+                 stop(job, workload.get(), "Not admitted by cluster queue"));
+    return kube::ReconcileResult{};
+  }
+  if (is_admitted(*workload)) return start(job, *workload);
+  report_checks(job, *workload);
+  if (!has_reservation(*workload) && workload->spec.queue_name != queue_name(job)) {
+    json::Value patch;
+    patch.at_path({"spec", "queueName"}) = queue_name(job);
+    KUEUE_ASSIGN(workload, patch_workload(*workload, std::move(patch)));
+  }
+  return kube::ReconcileResult{};
+}
+
+JobReconciler::Next JobReconciler::after_eviction(const Job& job,
+                                                  const v1beta2::Workload& workload) {
+  const api::meta::Condition& evicted = *find_condition(workload, kEvicted);
+  bool stopped = true;
+  if (!job.suspended() || job.active()) {
+    KUEUE_ASSIGN(stopped, stop(job, &workload, evicted.message));
+  }
+  if (!stopped) return kube::ReconcileResult{};
+  const bridge::StatusContext status{context_.now(), &context_.gates()};
+  v1beta2::Workload before;
+  bool released = false;
+  KUEUE_ASSIGN(WorkloadPointer written,
+               edit_status(context_, {workload.metadata.namespace_, workload.metadata.name},
+                           workload.metadata.uid, [&](v1beta2::Workload& current) {
+                             if (!is_evicted(current) || is_finished(current))
+                               return StatusEdit::kObsolete;
+                             before = current;
+                             if (!has_reservation(current)) return StatusEdit::kUnchanged;
+                             if (!bridge::finish_eviction(current, status))
+                               return StatusEdit::kUnchanged;
+                             released = true;
+                             return StatusEdit::kWrite;
+                           }));
+  if (written != nullptr && released) record_released(context_, before);
+  return kube::ReconcileResult{};
+}
+
+JobReconciler::Next JobReconciler::start(const Job& job, const v1beta2::Workload& workload) {
+  Result<std::vector<PodSetInfo>> infos = infos_of_admission(context_, workload);
+  Result<json::Value> target =
+      infos.ok() ? job.started(*infos) : Result<json::Value>(infos.error());
+  if (!target.ok()) {
+    if (target.error().code != ErrorCode::kInvalid) return target.error();
+    // It will never work: trying again would hold the quota for nothing.
+    KUEUE_TRY(finish(workload, "FailedToStart", target.error().message));
+    return kube::ReconcileResult{};
+  }
+  KUEUE_TRY(write_job(job, *target, false));
+  recorder_.normal(reference(job), "Started",
+                   "Admitted by clusterQueue " + workload.status.admission->cluster_queue);
+  return kube::ReconcileResult{};
+}
+
+Result<bool> JobReconciler::stop(const Job& job, const v1beta2::Workload* workload,
+                                 const std::string& message) {
+  const std::vector<PodSetInfo> original =
+      workload == nullptr ? std::vector<PodSetInfo>() : infos_of_spec(*workload);
+  std::unique_ptr<Job> current;
+  const Job* now = &job;
+  for (int i = 0; i < kStopSteps; ++i) {
+    const StopStep step = now->stop(original);
+    switch (step.kind) {
+      case StopStep::Kind::kDone:
+        return !now->active();
+      case StopStep::Kind::kWait:
+        return false;
+      case StopStep::Kind::kWrite:
+        break;
+    }
+    const bool first = i == 0 && !step.status && !now->document().get_bool({"spec", "suspend"});
+    KUEUE_TRY(write_job(*now, step.target, step.status));
+    if (first) recorder_.normal(reference(job), "Stopped", message);
+    current = kind_.get(key_of(job));
+    if (current == nullptr) return false;
+    now = current.get();
+  }
+  return false;
+}
+
+Result<void> JobReconciler::write_job(const Job& job, const json::Value& target, bool status) {
+  json::Value patch = json::make_merge_patch(job.document(), target);
+  patch.at_path({"metadata", "resourceVersion"}) = job.metadata().resource_version;
+  kube::WriteOptions options;
+  if (status) options.subresource = "status";
+  KUEUE_ASSIGN(json::Value written,
+               context_.client->patch(kind_.resource(), key_of(job), kube::PatchType::kMerge, patch,
+                                      options));
+  kind_.store().absorb(written);
+  return {};
+}
+
+// Says once what the checks of a workload that waits for them say.
+void JobReconciler::report_checks(const Job& job, const v1beta2::Workload& workload) {
+  if (!has_reservation(workload)) return;
+  std::string text;
+  for (const v1beta2::AdmissionCheckState& check : workload.status.admission_checks) {
+    if (check.message.empty()) continue;
+    if (!text.empty()) text += "; ";
+    text += check.name + ": " + check.message;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    std::string& reported = reported_checks_[workload.metadata.uid];
+    if (text.empty()) reported_checks_.erase(workload.metadata.uid);
+    if (text.empty() || text == reported) return;
+    reported = text;
+  }
+  recorder_.normal(reference(job), "UpdatedAdmissionCheck", text);
+}
+
+Result<void> JobReconciler::finish(const v1beta2::Workload& workload, std::string_view reason,
+                                   const std::string& message) {
+  const bridge::StatusContext status{context_.now(), &context_.gates()};
+  v1beta2::Workload before;
+  bool wrote = false;
+  KUEUE_ASSIGN(WorkloadPointer written,
+               edit_status(context_, {workload.metadata.namespace_, workload.metadata.name},
+                           workload.metadata.uid, [&](v1beta2::Workload& current) {
+                             if (is_finished(current)) return StatusEdit::kUnchanged;
+                             before = current;
+                             wrote = true;
+                             bridge::finish(current, reason, message, status);
+                             return StatusEdit::kWrite;
+                           }));
+  if (written != nullptr && wrote) record_finished(context_, before);
+  return {};
+}
+
+Result<void> JobReconciler::remove_finalizer(const v1beta2::Workload& workload) {
+  const auto& finalizers = workload.metadata.finalizers;
+  if (std::find(finalizers.begin(), finalizers.end(), kResourceInUseFinalizer) == finalizers.end())
+    return {};
+  json::Array left;
+  for (const std::string& finalizer : finalizers)
+    if (finalizer != kResourceInUseFinalizer) left.push_back(finalizer);
+  json::Value patch;
+  patch.at_path({"metadata", "finalizers"}) =
+      left.empty() ? json::Value(nullptr) : json::Value(std::move(left));
+  Result<WorkloadPointer> written = patch_workload(workload, std::move(patch));
+  if (!written.ok() && written.error().code != ErrorCode::kNotFound) return written.error();
+  return {};
+}
+
+Result<WorkloadPointer> JobReconciler::patch_workload(const v1beta2::Workload& workload,
+                                                      json::Value patch) {
+  patch.at_path({"metadata", "resourceVersion"}) = workload.metadata.resource_version;
+  const kube::ObjectKey key{workload.metadata.namespace_, workload.metadata.name};
+  KUEUE_ASSIGN(json::Value document,
+               context_.client->patch(kube::Resource::of(v1beta2::Workload::resource()), key,
+                                      kube::PatchType::kMerge, patch));
+  context_.stores->workloads.absorb(document);
+  KUEUE_ASSIGN(v1beta2::Workload decoded, schema::decode<v1beta2::Workload>(document));
+  return WorkloadPointer(std::make_shared<const v1beta2::Workload>(std::move(decoded)));
+}
+
+// Written by a field manager of its own, so that it meets no other writer.
+Result<void> JobReconciler::sync_pods_ready(const Job& job, const v1beta2::Workload& workload) {
+  const api::meta::Condition* current = find_condition(workload, kPodsReady);
+  const bool was_ready = current != nullptr && current->status == "True";
+  const std::string reason = current == nullptr ? "" : current->reason;
+  const bool admitted = is_admitted(workload);
+  v1beta2::Workload copy = workload;
+  bool ready = false;
+  std::string_view now = kWaitForStart;
+  if (admitted && job.pods_ready()) {
+    ready = true;
+    now = was_ready ? std::string_view(reason)
+                    : (reason == kWaitForRecovery ? std::string_view("Recovered") : "Started");
+  } else if (admitted && (was_ready || reason == kWaitForRecovery)) {
+    now = kWaitForRecovery;
+  }
+  const std::string_view message = ready ? "All pods reached readiness and the workload is running"
+                                   : now == kWaitForRecovery
+                                       ? "At least one pod has failed, waiting for recovery"
+                                       : "Not all pods are ready or succeeded";
+  if (current != nullptr && was_ready == ready && reason == now && current->message == message)
+    return {};
+  set_condition(copy.status.conditions, kPodsReady, ready, now, message,
+                workload.metadata.generation.value_or(0), context_.now());
+  json::Value document = json::Value::object(
+      {{"apiVersion", "kueue.x-k8s.io/v1beta2"},
+       {"kind", "Workload"},
+       {"metadata", json::Value::object({{"name", workload.metadata.name},
+                                         {"namespace", workload.metadata.namespace_},
+                                         {"uid", workload.metadata.uid}})}});
+  document.at_path({"status", "conditions"}) =
+      json::Value::array({schema::encode(*find_condition(copy, kPodsReady))});
+  kube::WriteOptions options;
+  options.field_manager = kPodsReadyManager;
+  options.force = true;
+  options.subresource = "status";
+  auto written = context_.client->patch(kube::Resource::of(v1beta2::Workload::resource()),
+                                        {workload.metadata.namespace_, workload.metadata.name},
+                                        kube::PatchType::kApply, document, options);
+  if (!written.ok())
+    return written.error().code == ErrorCode::kNotFound ? Result<void>() : written.error();
+  context_.stores->workloads.absorb(*written);
+  if (ready && now == "Started") record_ready(context_, workload);
+  return {};
+}
+
+Result<void> JobReconciler::sync_reclaimable(const Job& job, const v1beta2::Workload& workload) {
+  std::vector<v1beta2::ReclaimablePod> now = job.reclaimable_pods();
+  if (now == workload.status.reclaimable_pods || now.empty()) return {};
+  json::Value document = json::Value::object(
+      {{"apiVersion", "kueue.x-k8s.io/v1beta2"},
+       {"kind", "Workload"},
+       {"metadata", json::Value::object({{"name", workload.metadata.name},
+                                         {"namespace", workload.metadata.namespace_},
+                                         {"uid", workload.metadata.uid}})}});
+  document.at_path({"status", "reclaimablePods"}) = schema::encode(now);
+  kube::WriteOptions options;
+  options.field_manager = kReclaimableManager;
+  options.force = true;
+  options.subresource = "status";
+  auto written = context_.client->patch(kube::Resource::of(v1beta2::Workload::resource()),
+                                        {workload.metadata.namespace_, workload.metadata.name},
+                                        kube::PatchType::kApply, document, options);
+  if (!written.ok())
+    return written.error().code == ErrorCode::kNotFound ? Result<void>() : written.error();
+  context_.stores->workloads.absorb(*written);
+  return {};
+}
+
+}  // namespace kueue::controllers::jobs
