@@ -72,13 +72,22 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
   std::mutex dispatch;  // held while handlers run
   std::atomic<std::thread::id> dispatcher;
 
-  Result<StoredObject> make(const json::Value& document) const {
+  // Takes managedFields out of the document: nobody reads them, and they are long.
+  Result<StoredObject> make(json::Value& document) const {
+    document.erase_path({"metadata", "managedFields"});
     StoredObject stored;
     stored.key = {std::string(document.get_string({"metadata", "namespace"})),
                   std::string(document.get_string({"metadata", "name"}))};
     stored.uid = document.get_string({"metadata", "uid"});
     stored.version = version_number(document.get_string({"metadata", "resourceVersion"}));
-    KUEUE_ASSIGN(stored.object, decode(document));
+    Result<ErasedObject> object = decode(document);
+    if (!object.ok()) {
+      Error error = object.error();
+      error.message =
+          resource.kind + " " + stored.key.to_string() + " is skipped: " + error.message;
+      return error;
+    }
+    stored.object = std::move(*object);
     return stored;
   }
 
@@ -156,7 +165,7 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
         busy = true;
       }
       tell(told);
-      for (const WatchEvent& event : events) take(event);
+      for (WatchEvent& event : events) take(event);
     }
   }
 
@@ -175,7 +184,7 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
     dispatcher = std::thread::id();
   }
 
-  void take(const WatchEvent& event) {
+  void take(WatchEvent& event) {
     if (event.type == WatchEventType::kError) return;  // on_end follows with the same error
     std::string text(event.object.get_string({"metadata", "resourceVersion"}));
     StoredObject stored;
@@ -219,7 +228,7 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
         again(/*relist=*/true);
         return;
       }
-      for (const json::Value& item : result->items) {
+      for (json::Value& item : result->items) {
         Result<StoredObject> made = make(item);
         if (made.ok())
           found.push_back(std::move(*made));
@@ -292,8 +301,12 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
     } else if (at_once) {
       start_watch();
     } else {
+      // A server that is away may still know our version when it is back; one that refuses the
+      // watch gets a fresh list.
+      bool away = result.ok() || result.error().code == ErrorCode::kUnavailable ||
+                  result.error().code == ErrorCode::kTooManyRequests;
       if (!result.ok()) report(result.error());
-      again(/*relist=*/false);
+      again(/*relist=*/!away);
     }
   }
 };
@@ -431,7 +444,8 @@ size_t InformerCore::size() const {
 }
 
 void InformerCore::absorb(const json::Value& document) {
-  Result<StoredObject> made = state_->make(document);
+  json::Value copy = document;
+  Result<StoredObject> made = state_->make(copy);
   if (!made.ok()) {
     state_->report(made.error());
     return;
