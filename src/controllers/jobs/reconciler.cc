@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bridge/workload_status.h"
+#include "controllers/finalizers.h"
 #include "controllers/jobs/pod_set_info.h"
 #include "controllers/metrics/record.h"
 #include "controllers/names.h"
@@ -272,18 +273,8 @@ Result<void> JobReconciler::finish(const v1beta2::Workload& workload, std::strin
 }
 
 Result<void> JobReconciler::remove_finalizer(const v1beta2::Workload& workload) {
-  const auto& finalizers = workload.metadata.finalizers;
-  if (std::find(finalizers.begin(), finalizers.end(), kResourceInUseFinalizer) == finalizers.end())
-    return {};
-  json::Array left;
-  for (const std::string& finalizer : finalizers)
-    if (finalizer != kResourceInUseFinalizer) left.push_back(finalizer);
-  json::Value patch;
-  patch.at_path({"metadata", "finalizers"}) =
-      left.empty() ? json::Value(nullptr) : json::Value(std::move(left));
-  Result<WorkloadPointer> written = patch_workload(workload, std::move(patch));
-  if (!written.ok() && written.error().code != ErrorCode::kNotFound) return written.error();
-  return {};
+  return set_finalizer(context_, context_.stores->workloads.core(), workload.metadata,
+                       kResourceInUseFinalizer, false);
 }
 
 Result<WorkloadPointer> JobReconciler::patch_workload(const v1beta2::Workload& workload,

@@ -170,6 +170,16 @@ std::shared_ptr<const engine::Workload> Admission::convert(
   return bridge::to_engine(workload, around);
 }
 
+std::vector<std::string> Admission::required_checks(const v1beta2::Workload& workload) const {
+  const auto converted = convert(workload);
+  std::lock_guard lock(mutex_);
+  return state_.required_checks(*converted);
+}
+
+std::string Admission::misconfigured(const v1beta2::Workload& workload) const {
+  return convert(workload)->misconfigured;
+}
+
 Admission::Changes Admission::take_changes() {
   Changes changes;
   changes.cluster_queues = state_.take_changed_cluster_queues();

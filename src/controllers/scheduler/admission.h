@@ -51,6 +51,11 @@ class Admission {
   std::function<void(const std::string& cluster_queue)> on_cluster_queue;
   std::function<void(const engine::Key& local_queue)> on_local_queue;
 
+  // Checks the workload needs where it stands (engine::State::required_checks); sorted.
+  std::vector<std::string> required_checks(const v1beta2::Workload& workload) const;
+  // Why the workload can never be admitted as it is, "" when it can.
+  std::string misconfigured(const v1beta2::Workload& workload) const;
+
   // Asks the engine under the lock. `question` must be quick and must not call back.
   template <typename Question>
   auto ask(Question question) const {

@@ -1,0 +1,111 @@
+#include "controllers/local_queue/local_queue.h"
+
+#include "bridge/quantities.h"
+#include "controllers/names.h"
+#include "controllers/scheduler/admission.h"
+#include "controllers/workload/conditions.h"
+#include "json/patch.h"
+#include "schema/codec.h"
+
+namespace kueue::controllers {
+namespace {
+
+constexpr const char* kUnusable = "Can't submit new workloads to clusterQueue";
+
+std::vector<v1beta2::LocalQueueFlavorUsage> to_api(const std::vector<engine::FlavorUsage>& usage) {
+  std::vector<v1beta2::LocalQueueFlavorUsage> result;
+  for (const engine::FlavorUsage& flavor : usage) {
+    v1beta2::LocalQueueFlavorUsage& out = result.emplace_back();
+    out.name = flavor.flavor;
+    for (const engine::ResourceUsage& resource : flavor.resources)
+      out.resources.push_back(
+          {resource.resource, bridge::quantity_of(resource.resource, resource.total.value())});
+  }
+  return result;
+}
+
+struct Activity {
+  bool active = false;
+  std::string_view reason;
+  std::string_view message;
+};
+
+Activity activity_of(const v1beta2::LocalQueue& queue, const engine::QueueActivity& target) {
+  if (!queue.spec.stop_policy.empty() && queue.spec.stop_policy != "None")
+    return {false, "Stopped", "LocalQueue is stopped"};
+  if (!target.known) return {false, "ClusterQueueDoesNotExist", kUnusable};
+  if (!target.active) return {false, "ClusterQueueIsInactive", kUnusable};
+  return {true, "Ready", "Can submit new workloads to localQueue"};
+}
+
+}  // namespace
+
+Result<kube::ReconcileResult> LocalQueueReconciler::reconcile(const kube::ObjectKey& key) {
+  auto queue = context_.stores->local_queues.get(key);
+  if (queue == nullptr) {
+    context_.metrics->forget_local_queue(key.namespace_, key.name);
+    return kube::ReconcileResult{};
+  }
+  const View view = context_.admission->ask([&](const engine::State& state) {
+    return View{state.cluster_queue_activity(queue->spec.cluster_queue),
+                state.local_queue_status({key.namespace_, key.name})};
+  });
+  KUEUE_TRY(write_status(*queue, view));
+  if (context_.gates().on(Gate::kLocalQueueMetrics)) report(*queue, view);
+  return kube::ReconcileResult{};
+}
+
+Result<void> LocalQueueReconciler::write_status(const v1beta2::LocalQueue& queue,
+                                                const View& view) {
+  v1beta2::LocalQueue changed = queue;
+  v1beta2::LocalQueueStatus& status = changed.status;
+  status.pending_workloads = view.status.pending;
+  status.reserving_workloads = view.status.reserving;
+  status.admitted_workloads = view.status.admitted;
+  status.flavors_reservation = to_api(view.status.reservation);
+  status.flavors_usage = to_api(view.status.usage);
+  const Activity activity = activity_of(queue, view.cluster_queue);
+  set_condition(status.conditions, kActive, activity.active, activity.reason, activity.message,
+                queue.metadata.generation.value_or(0), context_.now());
+  json::Value patch =
+      json::make_merge_patch(schema::encode(queue.status), schema::encode(changed.status));
+  if (patch.as_object().empty()) return {};
+  json::Value document;
+  document["status"] = std::move(patch);
+  kube::WriteOptions options;
+  options.subresource = "status";
+  kube::InformerCore& store = context_.stores->local_queues.core();
+  auto written =
+      context_.client->patch(store.resource(), {queue.metadata.namespace_, queue.metadata.name},
+                             kube::PatchType::kMerge, document, options);
+  if (!written.ok())
+    return written.error().code == ErrorCode::kNotFound ? Result<void>() : written.error();
+  store.absorb(*written);
+  return {};
+}
+
+void LocalQueueReconciler::report(const v1beta2::LocalQueue& queue, const View& view) {
+  metrics::Metrics& m = *context_.metrics;
+  const std::string& name = queue.metadata.name;
+  const std::string& space = queue.metadata.namespace_;
+  const bool active = activity_of(queue, view.cluster_queue).active;
+  m.local_queue_status.set({name, space, "True"}, active ? 1 : 0);
+  m.local_queue_status.set({name, space, "False"}, active ? 0 : 1);
+  m.local_queue_status.set({name, space, "Unknown"}, 0);
+  m.local_queue_reserving_active_workloads.set({name, space}, view.status.reserving);
+  m.local_queue_admitted_active_workloads.set({name, space}, view.status.admitted);
+  const auto usage = [&](metrics::Family& family, const std::vector<engine::FlavorUsage>& all) {
+    family.erase_matching({{"name", name}, {"namespace", space}});
+    for (const engine::FlavorUsage& flavor : all) {
+      for (const engine::ResourceUsage& resource : flavor.resources) {
+        const double amount = static_cast<double>(resource.total.value());
+        family.set({name, space, flavor.flavor, resource.resource},
+                   resource.resource == "cpu" ? amount / 1000 : amount);
+      }
+    }
+  };
+  usage(m.local_queue_resource_reservation, view.status.reservation);
+  usage(m.local_queue_resource_usage, view.status.usage);
+}
+
+}  // namespace kueue::controllers

@@ -1,0 +1,84 @@
+// WorkloadReconciler: what a Workload's status owes to its own spec, its queues, its checks and the
+// time. behaviour 14.
+//
+// One pass decides everything from one object and writes at most one status (and, apart from it,
+// the list of checks).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bridge/workload_status.h"
+#include "controllers/context.h"
+#include "controllers/stores.h"
+#include "controllers/workload/status_writer.h"
+#include "kube/controller.h"
+
+namespace kueue::controllers {
+
+class WorkloadReconciler {
+ public:
+  explicit WorkloadReconciler(Context& context);
+  Result<kube::ReconcileResult> reconcile(const kube::ObjectKey& key);
+
+ private:
+  struct Eviction {
+    std::string reason;
+    std::string cause;
+    std::string message;
+  };
+  // What follows from a status once it is written.
+  struct Outcome {
+    std::optional<Eviction> evicted;  // of a workload that had a reservation
+    bool admitted = false;
+    std::vector<bridge::WorkloadEvent> events;
+    std::optional<Duration> look_again;
+
+    void within(Duration delay) {
+      if (!look_again.has_value() || delay < *look_again) look_again = delay;
+    }
+  };
+  struct Queues {
+    std::shared_ptr<const v1beta2::LocalQueue> local;
+    std::shared_ptr<const v1beta2::ClusterQueue> cluster;
+    std::string cluster_name;
+    bool cluster_active = false;
+  };
+  struct Blocker {
+    std::string reason;
+    std::string legacy;
+    std::string message;
+  };
+
+  Result<bool> handle_orphan(const v1beta2::Workload& workload);
+  Result<kube::ReconcileResult> handle_finished(const v1beta2::Workload& workload);
+  Result<void> deactivate(const v1beta2::Workload& workload);
+  Result<void> sync_checks(const v1beta2::Workload& workload);
+
+  Queues queues_of(const v1beta2::Workload& workload) const;
+  // The steps of a pass; each changes `workload`, says whether it did, and adds to `outcome`.
+  bool decide(v1beta2::Workload& workload, Outcome& outcome) const;
+  bool sync_requeued(v1beta2::Workload& workload, const Queues& queues, Outcome& outcome) const;
+  bool sync_inactive(v1beta2::Workload& workload, Outcome& outcome) const;
+  bool sync_pending(v1beta2::Workload& workload, const Queues& queues, Outcome& outcome) const;
+  bool sync_reserved(v1beta2::Workload& workload, const Queues& queues, Outcome& outcome) const;
+  bool evict_for_checks(v1beta2::Workload& workload, Outcome& outcome) const;
+  bool evict_for_queues(v1beta2::Workload& workload, const Queues& queues, Outcome& outcome) const;
+  bool evict_for_pods(v1beta2::Workload& workload, Outcome& outcome) const;
+  bool limit_execution(v1beta2::Workload& workload, Outcome& outcome) const;
+  void evict(v1beta2::Workload& workload, Eviction eviction, Outcome& outcome) const;
+  std::optional<Blocker> blocker_of(const v1beta2::Workload& workload, const Queues& queues) const;
+  void follow_up(const v1beta2::Workload& before, const v1beta2::Workload& after,
+                 const Outcome& outcome) const;
+
+  bridge::StatusContext status_context() const { return {context_.now(), &context_.gates()}; }
+
+  Context& context_;
+  kube::EventRecorder recorder_;
+};
+
+// min(base * 2^(n-1), max) for the n-th time.
+Duration requeue_backoff(int32_t base_seconds, int32_t max_seconds, int32_t n);
+
+}  // namespace kueue::controllers
