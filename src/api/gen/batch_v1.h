@@ -53,6 +53,7 @@ struct SuccessPolicy {
   bool operator==(const SuccessPolicy&) const = default;
 };
 
+// What a Job runs.
 struct JobSpec {
   std::optional<int64_t> active_deadline_seconds;
   std::optional<int32_t> backoff_limit;
@@ -73,6 +74,7 @@ struct JobSpec {
   bool operator==(const JobSpec&) const = default;
 };
 
+// One aspect of a Job's state.
 struct JobCondition {
   std::optional<Instant> last_probe_time;
   std::optional<Instant> last_transition_time;
@@ -89,6 +91,7 @@ struct UncountedTerminatedPods {
   bool operator==(const UncountedTerminatedPods&) const = default;
 };
 
+// How far a Job is.
 struct JobStatus {
   std::optional<int32_t> active;
   std::string completed_indexes;
@@ -104,6 +107,7 @@ struct JobStatus {
   bool operator==(const JobStatus&) const = default;
 };
 
+// Runs Pods until a number of them has succeeded.
 struct Job {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;

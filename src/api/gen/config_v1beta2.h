@@ -246,6 +246,7 @@ struct VisibilityServerConfiguration {
   bool operator==(const VisibilityServerConfiguration&) const = default;
 };
 
+// Configuration file of the manager.
 struct Configuration {
   static const schema::ResourceInfo& resource();
   std::string namespace_;

@@ -239,6 +239,7 @@ struct ResourceClaim {
   bool operator==(const ResourceClaim&) const = default;
 };
 
+// Requested and limited resources.
 struct ResourceRequirements {
   std::vector<ResourceClaim> claims;
   schema::Map<Quantity> limits;
@@ -325,6 +326,7 @@ struct VolumeMount {
   bool operator==(const VolumeMount&) const = default;
 };
 
+// One container of a Pod.
 struct Container {
   std::vector<std::string> args;
   std::vector<std::string> command;
@@ -458,6 +460,7 @@ struct PodSecurityContext {
   bool operator==(const PodSecurityContext&) const = default;
 };
 
+// Lets a Pod run on a node with a matching taint.
 struct Toleration {
   std::string effect;
   std::string key;
@@ -868,6 +871,7 @@ struct Volume {
   bool operator==(const Volume&) const = default;
 };
 
+// What a Pod runs and where it may run.
 struct PodSpec {
   std::optional<int64_t> active_deadline_seconds;
   Boxed<Affinity> affinity;
@@ -1053,6 +1057,7 @@ struct PodResourceClaimStatus {
   bool operator==(const PodResourceClaimStatus&) const = default;
 };
 
+// What is known about a Pod.
 struct PodStatus {
   schema::Map<Quantity> allocated_resources;
   std::vector<PodCondition> conditions;
@@ -1078,6 +1083,7 @@ struct PodStatus {
   bool operator==(const PodStatus&) const = default;
 };
 
+// Containers that run together on one node.
 struct Pod {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -1086,6 +1092,7 @@ struct Pod {
   bool operator==(const Pod&) const = default;
 };
 
+// The Pods to make.
 struct PodTemplateSpec {
   meta::ObjectMeta metadata;
   PodSpec spec;
@@ -1106,6 +1113,7 @@ struct NodeConfigSource {
   bool operator==(const NodeConfigSource&) const = default;
 };
 
+// Keeps Pods without a matching toleration away from a node.
 struct Taint {
   std::string effect;
   std::string key;
@@ -1226,6 +1234,7 @@ struct NodeStatus {
   bool operator==(const NodeStatus&) const = default;
 };
 
+// A machine that runs Pods.
 struct Node {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -1254,6 +1263,7 @@ struct NamespaceStatus {
   bool operator==(const NamespaceStatus&) const = default;
 };
 
+// A scope for names.
 struct Namespace {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -1277,6 +1287,7 @@ struct LimitRangeSpec {
   bool operator==(const LimitRangeSpec&) const = default;
 };
 
+// Limits and defaults for what Pods of a namespace request.
 struct LimitRange {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -1307,6 +1318,7 @@ struct EventSource {
   bool operator==(const EventSource&) const = default;
 };
 
+// Something that happened to an object.
 struct Event {
   static const schema::ResourceInfo& resource();
   std::string action;

@@ -35,6 +35,7 @@ struct AdmissionCheckStatus {
   bool operator==(const AdmissionCheckStatus&) const = default;
 };
 
+// A condition that workloads must meet before they are admitted, decided by a controller.
 struct AdmissionCheck {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -93,6 +94,7 @@ struct BorrowWithinCohort {
   bool operator==(const BorrowWithinCohort&) const = default;
 };
 
+// Which workloads may be evicted for one that is pending here.
 struct ClusterQueuePreemption {
   std::optional<BorrowWithinCohort> borrow_within_cohort;
   std::string reclaim_within_cohort;
@@ -114,12 +116,14 @@ struct FlavorQuotas {
   bool operator==(const FlavorQuotas&) const = default;
 };
 
+// Resources that get their flavor together.
 struct ResourceGroup {
   std::vector<std::string> covered_resources;
   std::vector<FlavorQuotas> flavors;
   bool operator==(const ResourceGroup&) const = default;
 };
 
+// Quota and rules of a ClusterQueue.
 struct ClusterQueueSpec {
   std::optional<AdmissionChecksStrategy> admission_checks_strategy;
   std::optional<AdmissionScope> admission_scope;
@@ -164,6 +168,7 @@ struct ClusterQueueStatus {
   bool operator==(const ClusterQueueStatus&) const = default;
 };
 
+// A pool of quota, with the rules by which workloads get it.
 struct ClusterQueue {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -184,6 +189,7 @@ struct CohortStatus {
   bool operator==(const CohortStatus&) const = default;
 };
 
+// A group of ClusterQueues and Cohorts that share quota.
 struct Cohort {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -234,6 +240,7 @@ struct LocalQueueStatus {
   bool operator==(const LocalQueueStatus&) const = default;
 };
 
+// The queue of a namespace. Jobs name it in the label kueue.x-k8s.io/queue-name.
 struct LocalQueue {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -269,6 +276,7 @@ struct MultiKueueClusterStatus {
   bool operator==(const MultiKueueClusterStatus&) const = default;
 };
 
+// A worker cluster that jobs can be sent to.
 struct MultiKueueCluster {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -283,6 +291,7 @@ struct MultiKueueConfigSpec {
   bool operator==(const MultiKueueConfigSpec&) const = default;
 };
 
+// Worker clusters that one admission check uses.
 struct MultiKueueConfig {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -318,6 +327,7 @@ struct ProvisioningRequestConfigSpec {
   bool operator==(const ProvisioningRequestConfigSpec&) const = default;
 };
 
+// How ProvisioningRequests are made for workloads.
 struct ProvisioningRequestConfig {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -333,6 +343,7 @@ struct ResourceFlavorSpec {
   bool operator==(const ResourceFlavorSpec&) const = default;
 };
 
+// A kind of nodes that quota is counted for.
 struct ResourceFlavor {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -350,6 +361,7 @@ struct TopologySpec {
   bool operator==(const TopologySpec&) const = default;
 };
 
+// Levels of closeness of nodes, such as block, rack and host.
 struct Topology {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;
@@ -357,6 +369,7 @@ struct Topology {
   bool operator==(const Topology&) const = default;
 };
 
+// A priority for workloads that does not touch the priority of their Pods.
 struct WorkloadPriorityClass {
   static const schema::ResourceInfo& resource();
   std::string description;
@@ -371,6 +384,7 @@ struct PodsetSliceRequiredTopologyConstraint {
   bool operator==(const PodsetSliceRequiredTopologyConstraint&) const = default;
 };
 
+// Wishes about the place of Pods in the topology.
 struct PodSetTopologyRequest {
   std::string pod_index_label;
   std::string pod_set_group_name;
@@ -385,6 +399,7 @@ struct PodSetTopologyRequest {
   bool operator==(const PodSetTopologyRequest&) const = default;
 };
 
+// A group of equal Pods.
 struct PodSet {
   std::optional<int32_t> count;
   std::optional<int32_t> min_count;
@@ -399,6 +414,7 @@ struct PreemptionGate {
   bool operator==(const PreemptionGate&) const = default;
 };
 
+// A class that gives a priority.
 struct PriorityClassRef {
   std::string group;
   std::string kind;
@@ -406,6 +422,7 @@ struct PriorityClassRef {
   bool operator==(const PriorityClassRef&) const = default;
 };
 
+// What a workload asks for.
 struct WorkloadSpec {
   std::optional<bool> active;
   std::optional<int32_t> maximum_execution_time_seconds;
@@ -443,12 +460,14 @@ struct TopologyAssignmentSlice {
   bool operator==(const TopologyAssignmentSlice&) const = default;
 };
 
+// Places of Pods, packed into slices.
 struct TopologyAssignment {
   std::vector<std::string> levels;
   std::vector<TopologyAssignmentSlice> slices;
   bool operator==(const TopologyAssignment&) const = default;
 };
 
+// What one pod set got.
 struct PodSetAssignment {
   std::optional<int32_t> count;
   std::string delayed_topology_request;
@@ -459,12 +478,14 @@ struct PodSetAssignment {
   bool operator==(const PodSetAssignment&) const = default;
 };
 
+// Reserved quota.
 struct Admission {
   std::string cluster_queue;
   std::vector<PodSetAssignment> pod_set_assignments;
   bool operator==(const Admission&) const = default;
 };
 
+// Additions to the Pods of a pod set.
 struct PodSetUpdate {
   schema::Map<std::string> annotations;
   schema::Map<std::string> labels;
@@ -474,6 +495,7 @@ struct PodSetUpdate {
   bool operator==(const PodSetUpdate&) const = default;
 };
 
+// State of one admission check for a workload.
 struct AdmissionCheckState {
   std::optional<Instant> last_transition_time;
   std::string message;
@@ -527,6 +549,7 @@ struct UnhealthyNode {
   bool operator==(const UnhealthyNode&) const = default;
 };
 
+// What was decided about a workload.
 struct WorkloadStatus {
   std::optional<int32_t> accumulated_past_execution_time_seconds;
   std::optional<Admission> admission;
@@ -543,6 +566,8 @@ struct WorkloadStatus {
   bool operator==(const WorkloadStatus&) const = default;
 };
 
+// A job as Kueue sees it, with what it asks for and whether it may run. Normally made by the
+// integration of the job's kind.
 struct Workload {
   static const schema::ResourceInfo& resource();
   meta::ObjectMeta metadata;

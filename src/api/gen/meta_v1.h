@@ -16,6 +16,7 @@
 
 namespace kueue::api::meta {
 
+// Fields that one manager set.
 struct ManagedFieldsEntry {
   std::string api_version;
   std::string fields_type;
@@ -27,6 +28,7 @@ struct ManagedFieldsEntry {
   bool operator==(const ManagedFieldsEntry&) const = default;
 };
 
+// An object that another one depends on.
 struct OwnerReference {
   std::string api_version;
   std::optional<bool> block_owner_deletion;
@@ -37,6 +39,7 @@ struct OwnerReference {
   bool operator==(const OwnerReference&) const = default;
 };
 
+// What every stored object carries beside its content.
 struct ObjectMeta {
   schema::Map<std::string> annotations;
   std::optional<Instant> creation_timestamp;
@@ -70,6 +73,7 @@ struct ListMeta {
   bool operator==(const ListMeta&) const = default;
 };
 
+// One aspect of an object's state.
 struct Condition {
   std::optional<Instant> last_transition_time;
   std::string message;
@@ -80,6 +84,7 @@ struct Condition {
   bool operator==(const Condition&) const = default;
 };
 
+// One requirement on a label.
 struct LabelSelectorRequirement {
   std::string key;
   std::string operator_;
@@ -87,6 +92,8 @@ struct LabelSelectorRequirement {
   bool operator==(const LabelSelectorRequirement&) const = default;
 };
 
+// Chooses objects by label. All requirements must hold; an empty selector takes everything, an
+// absent one nothing.
 struct LabelSelector {
   std::vector<LabelSelectorRequirement> match_expressions;
   schema::Map<std::string> match_labels;
@@ -110,6 +117,7 @@ struct StatusDetails {
   bool operator==(const StatusDetails&) const = default;
 };
 
+// Result of a call that returns no object.
 struct Status {
   std::string api_version;
   std::optional<int32_t> code;

@@ -31,22 +31,22 @@ constexpr Type kT21 {.kind = Kind::kList, .element = &kStringType, .list_type = 
 }  // namespace
 
 constexpr Field kFBatchV1CronJob[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kBatchV1CronJobSpec, .required = true, .proto_number = 2},
     {.name = "status", .type = &kBatchV1CronJobStatus, .proto_number = 3},
 };
 constinit const Type kBatchV1CronJob{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.CronJob", .fields = kFBatchV1CronJob};
 
 constexpr Field kFBatchV1CronJobSpec[] = {
-    {.name = "concurrencyPolicy", .type = &kT2, .proto_number = 3},
-    {.name = "failedJobsHistoryLimit", .type = &kInt32Type, .proto_number = 7},
+    {.name = "concurrencyPolicy", .type = &kT2, .proto_number = 3, .default_json = "\"Allow\""},
+    {.name = "failedJobsHistoryLimit", .type = &kInt32Type, .proto_number = 7, .default_json = "1"},
     {.name = "jobTemplate", .type = &kBatchV1JobTemplateSpec, .required = true, .proto_number = 5},
     {.name = "schedule", .type = &kStringType, .required = true, .proto_number = 1},
     {.name = "startingDeadlineSeconds", .type = &kInt64Type, .proto_number = 2},
-    {.name = "successfulJobsHistoryLimit", .type = &kInt32Type, .proto_number = 6},
-    {.name = "suspend", .type = &kBoolType, .proto_number = 4},
+    {.name = "successfulJobsHistoryLimit", .type = &kInt32Type, .proto_number = 6, .default_json = "3"},
+    {.name = "suspend", .type = &kBoolType, .proto_number = 4, .default_json = "false"},
     {.name = "timeZone", .type = &kStringType, .proto_number = 8},
 };
 constinit const Type kBatchV1CronJobSpec{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.CronJobSpec", .fields = kFBatchV1CronJobSpec};
@@ -59,61 +59,61 @@ constexpr Field kFBatchV1CronJobStatus[] = {
 constinit const Type kBatchV1CronJobStatus{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.CronJobStatus", .fields = kFBatchV1CronJobStatus};
 
 constexpr Field kFBatchV1Job[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
-    {.name = "spec", .type = &kBatchV1JobSpec, .proto_number = 2},
-    {.name = "status", .type = &kBatchV1JobStatus, .proto_number = 3},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kBatchV1JobSpec, .proto_number = 2, .doc = "What the Job runs."},
+    {.name = "status", .type = &kBatchV1JobStatus, .proto_number = 3, .doc = "How far the Job is."},
 };
-constinit const Type kBatchV1Job{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.Job", .fields = kFBatchV1Job};
+constinit const Type kBatchV1Job{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.Job", .doc = "Runs Pods until a number of them has succeeded.", .fields = kFBatchV1Job};
 
 constexpr Field kFBatchV1JobCondition[] = {
     {.name = "lastProbeTime", .type = &kTimeType, .proto_number = 3},
     {.name = "lastTransitionTime", .type = &kTimeType, .proto_number = 4},
-    {.name = "message", .type = &kStringType, .proto_number = 6},
-    {.name = "reason", .type = &kStringType, .proto_number = 5},
-    {.name = "status", .type = &kStringType, .required = true, .proto_number = 2},
-    {.name = "type", .type = &kStringType, .required = true, .proto_number = 1},
+    {.name = "message", .type = &kStringType, .proto_number = 6, .doc = "Why, for people."},
+    {.name = "reason", .type = &kStringType, .proto_number = 5, .doc = "Why, as one word."},
+    {.name = "status", .type = &kStringType, .required = true, .proto_number = 2, .doc = "True, False or Unknown."},
+    {.name = "type", .type = &kStringType, .required = true, .proto_number = 1, .doc = "Complete, Failed, Suspended, FailureTarget or SuccessCriteriaMet."},
 };
-constinit const Type kBatchV1JobCondition{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.JobCondition", .fields = kFBatchV1JobCondition};
+constinit const Type kBatchV1JobCondition{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.JobCondition", .doc = "One aspect of a Job's state.", .fields = kFBatchV1JobCondition};
 
 constexpr Field kFBatchV1JobSpec[] = {
-    {.name = "activeDeadlineSeconds", .type = &kInt64Type, .proto_number = 3},
-    {.name = "backoffLimit", .type = &kInt32Type, .proto_number = 7},
-    {.name = "backoffLimitPerIndex", .type = &kInt32Type, .proto_number = 12},
-    {.name = "completionMode", .type = &kT6, .proto_number = 9},
-    {.name = "completions", .type = &kInt32Type, .proto_number = 2},
-    {.name = "managedBy", .type = &kStringType, .proto_number = 15},
-    {.name = "manualSelector", .type = &kBoolType, .proto_number = 5},
-    {.name = "maxFailedIndexes", .type = &kInt32Type, .proto_number = 13},
-    {.name = "parallelism", .type = &kInt32Type, .proto_number = 1},
-    {.name = "podFailurePolicy", .type = &kBatchV1PodFailurePolicy, .proto_number = 11},
-    {.name = "podReplacementPolicy", .type = &kT9, .proto_number = 14},
-    {.name = "selector", .type = &kMetaV1LabelSelector, .proto_number = 4},
-    {.name = "successPolicy", .type = &kBatchV1SuccessPolicy, .proto_number = 16},
-    {.name = "suspend", .type = &kBoolType, .proto_number = 10},
-    {.name = "template", .type = &kCoreV1PodTemplateSpec, .required = true, .proto_number = 6},
-    {.name = "ttlSecondsAfterFinished", .type = &kInt32Type, .proto_number = 8},
+    {.name = "activeDeadlineSeconds", .type = &kInt64Type, .proto_number = 3, .doc = "Seconds after which an active Job fails. Time spent suspended does not count."},
+    {.name = "backoffLimit", .type = &kInt32Type, .proto_number = 7, .doc = "How many failed Pods are put up with before the Job fails."},
+    {.name = "backoffLimitPerIndex", .type = &kInt32Type, .proto_number = 12, .doc = "How many failures one index may have before it counts as failed."},
+    {.name = "completionMode", .type = &kT6, .proto_number = 9, .default_json = "\"NonIndexed\"", .doc = "NonIndexed, or Indexed where each Pod gets a completion index from 0 to completions-1."},
+    {.name = "completions", .type = &kInt32Type, .proto_number = 2, .doc = "How many Pods must succeed. Empty with parallelism set makes a work queue, where the first success ends the Job."},
+    {.name = "managedBy", .type = &kStringType, .proto_number = 15, .doc = "Controller that works on the Job when it is not the built-in one, such as kueue.x-k8s.io/multikueue."},
+    {.name = "manualSelector", .type = &kBoolType, .proto_number = 5, .default_json = "false", .doc = "Whether selector was chosen by the user."},
+    {.name = "maxFailedIndexes", .type = &kInt32Type, .proto_number = 13, .doc = "How many indexes may fail before the Job fails."},
+    {.name = "parallelism", .type = &kInt32Type, .proto_number = 1, .default_json = "1", .doc = "The most Pods at a time."},
+    {.name = "podFailurePolicy", .type = &kBatchV1PodFailurePolicy, .proto_number = 11, .doc = "What failures of Pods mean, by exit code and condition."},
+    {.name = "podReplacementPolicy", .type = &kT9, .proto_number = 14, .doc = "When a new Pod is made for one that ends, at its deletion or only once it has failed."},
+    {.name = "selector", .type = &kMetaV1LabelSelector, .proto_number = 4, .doc = "Pods that belong to the Job; normally filled in by the server."},
+    {.name = "successPolicy", .type = &kBatchV1SuccessPolicy, .proto_number = 16, .doc = "Which finished indexes are enough for the Job to succeed."},
+    {.name = "suspend", .type = &kBoolType, .proto_number = 10, .default_json = "false", .doc = "A suspended Job has no Pods. Kueue suspends Jobs until their Workload is admitted."},
+    {.name = "template", .type = &kCoreV1PodTemplateSpec, .required = true, .proto_number = 6, .doc = "The Pods to make. While the Job is suspended and has not started, its scheduling directives may change."},
+    {.name = "ttlSecondsAfterFinished", .type = &kInt32Type, .proto_number = 8, .doc = "Seconds after which a finished Job is deleted."},
 };
-constinit const Type kBatchV1JobSpec{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.JobSpec", .fields = kFBatchV1JobSpec};
+constinit const Type kBatchV1JobSpec{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.JobSpec", .doc = "What a Job runs.", .fields = kFBatchV1JobSpec};
 
 constexpr Field kFBatchV1JobStatus[] = {
-    {.name = "active", .type = &kInt32Type, .proto_number = 4},
-    {.name = "completedIndexes", .type = &kStringType, .proto_number = 7},
-    {.name = "completionTime", .type = &kTimeType, .proto_number = 3},
-    {.name = "conditions", .type = &kT10, .proto_number = 1, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "type"},
-    {.name = "failed", .type = &kInt32Type, .proto_number = 6},
-    {.name = "failedIndexes", .type = &kStringType, .proto_number = 10},
-    {.name = "ready", .type = &kInt32Type, .proto_number = 9},
-    {.name = "startTime", .type = &kTimeType, .proto_number = 2},
-    {.name = "succeeded", .type = &kInt32Type, .proto_number = 5},
-    {.name = "terminating", .type = &kInt32Type, .proto_number = 11},
-    {.name = "uncountedTerminatedPods", .type = &kBatchV1UncountedTerminatedPods, .proto_number = 8},
+    {.name = "active", .type = &kInt32Type, .proto_number = 4, .doc = "Pods that are pending or running."},
+    {.name = "completedIndexes", .type = &kStringType, .proto_number = 7, .doc = "Indexes that succeeded, such as \"1,3-5\"."},
+    {.name = "completionTime", .type = &kTimeType, .proto_number = 3, .doc = "When the Job succeeded."},
+    {.name = "conditions", .type = &kT10, .proto_number = 1, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "type", .doc = "Complete, Failed, Suspended and others."},
+    {.name = "failed", .type = &kInt32Type, .proto_number = 6, .doc = "Pods that failed."},
+    {.name = "failedIndexes", .type = &kStringType, .proto_number = 10, .doc = "Indexes that failed."},
+    {.name = "ready", .type = &kInt32Type, .proto_number = 9, .doc = "Active Pods that are ready."},
+    {.name = "startTime", .type = &kTimeType, .proto_number = 2, .doc = "When the Job was started, or resumed after a suspension."},
+    {.name = "succeeded", .type = &kInt32Type, .proto_number = 5, .doc = "Pods that succeeded."},
+    {.name = "terminating", .type = &kInt32Type, .proto_number = 11, .doc = "Pods that are on their way out."},
+    {.name = "uncountedTerminatedPods", .type = &kBatchV1UncountedTerminatedPods, .proto_number = 8, .doc = "Ended Pods that the counters do not hold yet."},
 };
-constinit const Type kBatchV1JobStatus{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.JobStatus", .fields = kFBatchV1JobStatus};
+constinit const Type kBatchV1JobStatus{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.JobStatus", .doc = "How far a Job is.", .fields = kFBatchV1JobStatus};
 
 constexpr Field kFBatchV1JobTemplateSpec[] = {
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kBatchV1JobSpec, .proto_number = 2},
 };
 constinit const Type kBatchV1JobTemplateSpec{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.JobTemplateSpec", .fields = kFBatchV1JobTemplateSpec};
@@ -131,7 +131,7 @@ constexpr Field kFBatchV1PodFailurePolicyOnExitCodesRequirement[] = {
 constinit const Type kBatchV1PodFailurePolicyOnExitCodesRequirement{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.PodFailurePolicyOnExitCodesRequirement", .fields = kFBatchV1PodFailurePolicyOnExitCodesRequirement};
 
 constexpr Field kFBatchV1PodFailurePolicyOnPodConditionsPattern[] = {
-    {.name = "status", .type = &kStringType, .proto_number = 2},
+    {.name = "status", .type = &kStringType, .proto_number = 2, .default_json = "\"True\""},
     {.name = "type", .type = &kStringType, .required = true, .proto_number = 1},
 };
 constinit const Type kBatchV1PodFailurePolicyOnPodConditionsPattern{.kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.PodFailurePolicyOnPodConditionsPattern", .fields = kFBatchV1PodFailurePolicyOnPodConditionsPattern};

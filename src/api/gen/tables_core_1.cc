@@ -103,7 +103,7 @@ constexpr Field kFCoreV1AzureDiskVolumeSource[] = {
     {.name = "diskName", .type = &kStringType, .required = true, .proto_number = 1},
     {.name = "diskURI", .type = &kStringType, .required = true, .proto_number = 2},
     {.name = "fsType", .type = &kStringType, .proto_number = 4, .default_json = "\"ext4\""},
-    {.name = "kind", .type = &kT8, .proto_number = 6, .default_json = "\"Shared\""},
+    {.name = "kind", .type = &kT8, .proto_number = 6, .default_json = "\"Shared\"", .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "readOnly", .type = &kBoolType, .proto_number = 5},
 };
 constinit const Type kCoreV1AzureDiskVolumeSource{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.AzureDiskVolumeSource", .fields = kFCoreV1AzureDiskVolumeSource};
@@ -124,9 +124,9 @@ constexpr Field kFCoreV1AzureFileVolumeSource[] = {
 constinit const Type kCoreV1AzureFileVolumeSource{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.AzureFileVolumeSource", .fields = kFCoreV1AzureFileVolumeSource};
 
 constexpr Field kFCoreV1Binding[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "target", .type = &kCoreV1ObjectReference, .required = true, .proto_number = 2},
 };
 constinit const Type kCoreV1Binding{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Binding", .fields = kFCoreV1Binding};
@@ -211,12 +211,12 @@ constexpr Field kFCoreV1ClusterTrustBundleProjection[] = {
 constinit const Type kCoreV1ClusterTrustBundleProjection{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ClusterTrustBundleProjection", .fields = kFCoreV1ClusterTrustBundleProjection};
 
 constexpr Field kFCoreV1ConfigMap[] = {
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "binaryData", .type = &kT10, .proto_number = 3},
     {.name = "data", .type = &kStringMapType, .proto_number = 2},
     {.name = "immutable", .type = &kBoolType, .proto_number = 4},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
 };
 constinit const Type kCoreV1ConfigMap{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ConfigMap", .fields = kFCoreV1ConfigMap};
 
@@ -253,7 +253,7 @@ constexpr ProtoInline kICoreV1ConfigMapProjection[] = {{1, &kCoreV1LocalObjectRe
 constinit const Type kCoreV1ConfigMapProjection{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ConfigMapProjection", .fields = kFCoreV1ConfigMapProjection, .proto_inlines = kICoreV1ConfigMapProjection};
 
 constexpr Field kFCoreV1ConfigMapVolumeSource[] = {
-    {.name = "defaultMode", .type = &kInt32Type, .proto_number = 3},
+    {.name = "defaultMode", .type = &kInt32Type, .proto_number = 3, .default_json = "420"},
     {.name = "items", .type = &kT11, .proto_number = 2},
     {.name = "name", .type = &kStringType},
     {.name = "optional", .type = &kBoolType, .proto_number = 4},
@@ -262,33 +262,33 @@ constexpr ProtoInline kICoreV1ConfigMapVolumeSource[] = {{1, &kCoreV1LocalObject
 constinit const Type kCoreV1ConfigMapVolumeSource{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ConfigMapVolumeSource", .fields = kFCoreV1ConfigMapVolumeSource, .proto_inlines = kICoreV1ConfigMapVolumeSource};
 
 constexpr Field kFCoreV1Container[] = {
-    {.name = "args", .type = &kT9, .proto_number = 4},
-    {.name = "command", .type = &kT9, .proto_number = 3},
-    {.name = "env", .type = &kT13, .proto_number = 7, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
-    {.name = "envFrom", .type = &kT14, .proto_number = 19},
-    {.name = "image", .type = &kStringType, .proto_number = 2},
-    {.name = "imagePullPolicy", .type = &kT17, .proto_number = 14},
-    {.name = "lifecycle", .type = &kCoreV1Lifecycle, .proto_number = 12},
-    {.name = "livenessProbe", .type = &kCoreV1Probe, .proto_number = 10},
-    {.name = "name", .type = &kStringType, .required = true, .proto_number = 1},
-    {.name = "ports", .type = &kT19, .proto_number = 6, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "containerPort"},
-    {.name = "readinessProbe", .type = &kCoreV1Probe, .proto_number = 11},
+    {.name = "args", .type = &kT9, .proto_number = 4, .doc = "Arguments to the program."},
+    {.name = "command", .type = &kT9, .proto_number = 3, .doc = "Program to run instead of the image's entry point."},
+    {.name = "env", .type = &kT13, .proto_number = 7, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name", .doc = "Environment variables."},
+    {.name = "envFrom", .type = &kT14, .proto_number = 19, .doc = "ConfigMaps and Secrets that become environment variables."},
+    {.name = "image", .type = &kStringType, .proto_number = 2, .doc = "Image to run."},
+    {.name = "imagePullPolicy", .type = &kT17, .proto_number = 14, .doc = "When the image is pulled: Always, IfNotPresent or Never."},
+    {.name = "lifecycle", .type = &kCoreV1Lifecycle, .proto_number = 12, .doc = "What to run after the start and before the end."},
+    {.name = "livenessProbe", .type = &kCoreV1Probe, .proto_number = 10, .doc = "Check that restarts the container when it fails."},
+    {.name = "name", .type = &kStringType, .required = true, .proto_number = 1, .doc = "Name of the container, unique in the Pod."},
+    {.name = "ports", .type = &kT19, .proto_number = 6, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "containerPort", .doc = "Ports that the container serves; for information."},
+    {.name = "readinessProbe", .type = &kCoreV1Probe, .proto_number = 11, .doc = "Check that decides whether the Pod counts as ready."},
     {.name = "resizePolicy", .type = &kT20, .proto_number = 23},
-    {.name = "resources", .type = &kCoreV1ResourceRequirements, .proto_number = 8},
-    {.name = "restartPolicy", .type = &kStringType, .proto_number = 24},
+    {.name = "resources", .type = &kCoreV1ResourceRequirements, .proto_number = 8, .default_json = "{}", .doc = "What the container needs and the most that it may use."},
+    {.name = "restartPolicy", .type = &kStringType, .proto_number = 24, .doc = "Restart rule of this container alone."},
     {.name = "restartPolicyRules", .type = &kT21, .proto_number = 25},
-    {.name = "securityContext", .type = &kCoreV1SecurityContext, .proto_number = 15},
-    {.name = "startupProbe", .type = &kCoreV1Probe, .proto_number = 22},
+    {.name = "securityContext", .type = &kCoreV1SecurityContext, .proto_number = 15, .doc = "Security settings of the container."},
+    {.name = "startupProbe", .type = &kCoreV1Probe, .proto_number = 22, .doc = "Check that must succeed before the other probes start."},
     {.name = "stdin", .type = &kBoolType, .proto_number = 16},
     {.name = "stdinOnce", .type = &kBoolType, .proto_number = 17},
-    {.name = "terminationMessagePath", .type = &kStringType, .proto_number = 13},
-    {.name = "terminationMessagePolicy", .type = &kT24, .proto_number = 20},
+    {.name = "terminationMessagePath", .type = &kStringType, .proto_number = 13, .default_json = "\"/dev/termination-log\""},
+    {.name = "terminationMessagePolicy", .type = &kT24, .proto_number = 20, .default_json = "\"File\""},
     {.name = "tty", .type = &kBoolType, .proto_number = 18},
     {.name = "volumeDevices", .type = &kT26, .proto_number = 21, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "devicePath"},
-    {.name = "volumeMounts", .type = &kT28, .proto_number = 9, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "mountPath"},
-    {.name = "workingDir", .type = &kStringType, .proto_number = 5},
+    {.name = "volumeMounts", .type = &kT28, .proto_number = 9, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "mountPath", .doc = "Volumes and where the container sees them."},
+    {.name = "workingDir", .type = &kStringType, .proto_number = 5, .doc = "Working directory."},
 };
-constinit const Type kCoreV1Container{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Container", .fields = kFCoreV1Container};
+constinit const Type kCoreV1Container{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Container", .doc = "One container of a Pod.", .fields = kFCoreV1Container};
 
 constexpr Field kFCoreV1ContainerExtendedResourceRequest[] = {
     {.name = "containerName", .type = &kStringType, .required = true, .proto_number = 1},
@@ -402,7 +402,7 @@ constexpr Field kFCoreV1DownwardAPIVolumeFile[] = {
 constinit const Type kCoreV1DownwardAPIVolumeFile{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.DownwardAPIVolumeFile", .fields = kFCoreV1DownwardAPIVolumeFile};
 
 constexpr Field kFCoreV1DownwardAPIVolumeSource[] = {
-    {.name = "defaultMode", .type = &kInt32Type, .proto_number = 2},
+    {.name = "defaultMode", .type = &kInt32Type, .proto_number = 2, .default_json = "420"},
     {.name = "items", .type = &kT38, .proto_number = 1},
 };
 constinit const Type kCoreV1DownwardAPIVolumeSource{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.DownwardAPIVolumeSource", .fields = kFCoreV1DownwardAPIVolumeSource};
@@ -425,7 +425,7 @@ constexpr Field kFCoreV1EndpointPort[] = {
     {.name = "appProtocol", .type = &kStringType},
     {.name = "name", .type = &kStringType},
     {.name = "port", .type = &kInt32Type, .required = true},
-    {.name = "protocol", .type = &kT31},
+    {.name = "protocol", .type = &kT31, .default_json = "\"TCP\""},
 };
 constinit const Type kCoreV1EndpointPort{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.EndpointPort", .fields = kFCoreV1EndpointPort, .atomic_map = true};
 
@@ -437,9 +437,9 @@ constexpr Field kFCoreV1EndpointSubset[] = {
 constinit const Type kCoreV1EndpointSubset{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.EndpointSubset", .fields = kFCoreV1EndpointSubset};
 
 constexpr Field kFCoreV1Endpoints[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "subsets", .type = &kT41},
 };
 constinit const Type kCoreV1Endpoints{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Endpoints", .fields = kFCoreV1Endpoints};
@@ -480,7 +480,7 @@ constexpr Field kFCoreV1EphemeralContainer[] = {
     {.name = "ports", .type = &kT19, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "containerPort"},
     {.name = "readinessProbe", .type = &kCoreV1Probe},
     {.name = "resizePolicy", .type = &kT20},
-    {.name = "resources", .type = &kCoreV1ResourceRequirements},
+    {.name = "resources", .type = &kCoreV1ResourceRequirements, .default_json = "{}"},
     {.name = "restartPolicy", .type = &kStringType},
     {.name = "restartPolicyRules", .type = &kT21},
     {.name = "securityContext", .type = &kCoreV1SecurityContext},
@@ -488,8 +488,8 @@ constexpr Field kFCoreV1EphemeralContainer[] = {
     {.name = "stdin", .type = &kBoolType},
     {.name = "stdinOnce", .type = &kBoolType},
     {.name = "targetContainerName", .type = &kStringType, .proto_number = 2},
-    {.name = "terminationMessagePath", .type = &kStringType},
-    {.name = "terminationMessagePolicy", .type = &kT24},
+    {.name = "terminationMessagePath", .type = &kStringType, .default_json = "\"/dev/termination-log\""},
+    {.name = "terminationMessagePolicy", .type = &kT24, .default_json = "\"File\""},
     {.name = "tty", .type = &kBoolType},
     {.name = "volumeDevices", .type = &kT26, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "devicePath"},
     {.name = "volumeMounts", .type = &kT28, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "mountPath"},
@@ -534,24 +534,24 @@ constinit const Type kCoreV1EphemeralVolumeSource{.kind = Kind::kStruct, .name =
 
 constexpr Field kFCoreV1Event[] = {
     {.name = "action", .type = &kStringType, .proto_number = 12},
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "count", .type = &kInt32Type, .proto_number = 8},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "count", .type = &kInt32Type, .proto_number = 8, .doc = "How often it happened."},
     {.name = "eventTime", .type = &kMicroTimeType, .proto_number = 10},
     {.name = "firstTimestamp", .type = &kTimeType, .proto_number = 6},
-    {.name = "involvedObject", .type = &kCoreV1ObjectReference, .required = true, .proto_number = 2},
-    {.name = "kind", .type = &kStringType},
+    {.name = "involvedObject", .type = &kCoreV1ObjectReference, .required = true, .proto_number = 2, .doc = "The object it happened to."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "lastTimestamp", .type = &kTimeType, .proto_number = 7},
-    {.name = "message", .type = &kStringType, .proto_number = 4},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .required = true, .proto_number = 1},
-    {.name = "reason", .type = &kStringType, .proto_number = 3},
+    {.name = "message", .type = &kStringType, .proto_number = 4, .doc = "What happened, for people."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .required = true, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "reason", .type = &kStringType, .proto_number = 3, .doc = "What happened, as one word."},
     {.name = "related", .type = &kCoreV1ObjectReference, .proto_number = 13},
     {.name = "reportingComponent", .type = &kStringType, .proto_number = 14},
     {.name = "reportingInstance", .type = &kStringType, .proto_number = 15},
     {.name = "series", .type = &kCoreV1EventSeries, .proto_number = 11},
     {.name = "source", .type = &kCoreV1EventSource, .proto_number = 5},
-    {.name = "type", .type = &kStringType, .proto_number = 9},
+    {.name = "type", .type = &kStringType, .proto_number = 9, .doc = "Normal or Warning."},
 };
-constinit const Type kCoreV1Event{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Event", .fields = kFCoreV1Event};
+constinit const Type kCoreV1Event{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Event", .doc = "Something that happened to an object.", .fields = kFCoreV1Event};
 
 constexpr Field kFCoreV1EventSeries[] = {
     {.name = "count", .type = &kInt32Type, .proto_number = 1},
@@ -621,7 +621,7 @@ constinit const Type kCoreV1GCEPersistentDiskVolumeSource{.kind = Kind::kStruct,
 
 constexpr Field kFCoreV1GRPCAction[] = {
     {.name = "port", .type = &kInt32Type, .required = true, .proto_number = 1},
-    {.name = "service", .type = &kStringType, .proto_number = 2},
+    {.name = "service", .type = &kStringType, .proto_number = 2, .default_json = "\"\""},
 };
 constinit const Type kCoreV1GRPCAction{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.GRPCAction", .fields = kFCoreV1GRPCAction};
 
@@ -650,9 +650,9 @@ constinit const Type kCoreV1GlusterfsVolumeSource{.kind = Kind::kStruct, .name =
 constexpr Field kFCoreV1HTTPGetAction[] = {
     {.name = "host", .type = &kStringType, .proto_number = 3},
     {.name = "httpHeaders", .type = &kT42, .proto_number = 5},
-    {.name = "path", .type = &kStringType, .proto_number = 1},
+    {.name = "path", .type = &kStringType, .proto_number = 1, .default_json = "\"/\""},
     {.name = "port", .type = &kIntOrStringType, .required = true, .proto_number = 2},
-    {.name = "scheme", .type = &kT45, .proto_number = 4},
+    {.name = "scheme", .type = &kT45, .proto_number = 4, .default_json = "\"HTTP\""},
 };
 constinit const Type kCoreV1HTTPGetAction{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.HTTPGetAction", .fields = kFCoreV1HTTPGetAction};
 
@@ -675,7 +675,7 @@ constinit const Type kCoreV1HostIP{.kind = Kind::kStruct, .name = "io.k8s.api.co
 
 constexpr Field kFCoreV1HostPathVolumeSource[] = {
     {.name = "path", .type = &kStringType, .required = true, .proto_number = 1},
-    {.name = "type", .type = &kT48, .proto_number = 2},
+    {.name = "type", .type = &kT48, .proto_number = 2, .default_json = "\"\""},
 };
 constinit const Type kCoreV1HostPathVolumeSource{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.HostPathVolumeSource", .fields = kFCoreV1HostPathVolumeSource};
 
@@ -743,20 +743,20 @@ constexpr Field kFCoreV1LifecycleHandler[] = {
 constinit const Type kCoreV1LifecycleHandler{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.LifecycleHandler", .fields = kFCoreV1LifecycleHandler};
 
 constexpr Field kFCoreV1LimitRange[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kCoreV1LimitRangeSpec, .proto_number = 2},
 };
-constinit const Type kCoreV1LimitRange{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.LimitRange", .fields = kFCoreV1LimitRange};
+constinit const Type kCoreV1LimitRange{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.LimitRange", .doc = "Limits and defaults for what Pods of a namespace request.", .fields = kFCoreV1LimitRange};
 
 constexpr Field kFCoreV1LimitRangeItem[] = {
-    {.name = "default", .type = &kQuantityMapType, .proto_number = 4},
-    {.name = "defaultRequest", .type = &kQuantityMapType, .proto_number = 5},
-    {.name = "max", .type = &kQuantityMapType, .proto_number = 2},
-    {.name = "maxLimitRequestRatio", .type = &kQuantityMapType, .proto_number = 6},
-    {.name = "min", .type = &kQuantityMapType, .proto_number = 3},
-    {.name = "type", .type = &kStringType, .required = true, .proto_number = 1},
+    {.name = "default", .type = &kQuantityMapType, .proto_number = 4, .doc = "Limit where none is given."},
+    {.name = "defaultRequest", .type = &kQuantityMapType, .proto_number = 5, .doc = "Request where none is given."},
+    {.name = "max", .type = &kQuantityMapType, .proto_number = 2, .doc = "The most that may be limited to."},
+    {.name = "maxLimitRequestRatio", .type = &kQuantityMapType, .proto_number = 6, .doc = "How far a limit may exceed its request."},
+    {.name = "min", .type = &kQuantityMapType, .proto_number = 3, .doc = "The least that may be requested."},
+    {.name = "type", .type = &kStringType, .required = true, .proto_number = 1, .doc = "What is limited, Pod, Container or PersistentVolumeClaim."},
 };
 constinit const Type kCoreV1LimitRangeItem{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.LimitRangeItem", .fields = kFCoreV1LimitRangeItem};
 
@@ -810,13 +810,13 @@ constexpr Field kFCoreV1NFSVolumeSource[] = {
 constinit const Type kCoreV1NFSVolumeSource{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.NFSVolumeSource", .fields = kFCoreV1NFSVolumeSource};
 
 constexpr Field kFCoreV1Namespace[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kCoreV1NamespaceSpec, .proto_number = 2},
     {.name = "status", .type = &kCoreV1NamespaceStatus, .proto_number = 3},
 };
-constinit const Type kCoreV1Namespace{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Namespace", .fields = kFCoreV1Namespace};
+constinit const Type kCoreV1Namespace{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Namespace", .doc = "A scope for names.", .fields = kFCoreV1Namespace};
 
 constexpr Field kFCoreV1NamespaceCondition[] = {
     {.name = "lastTransitionTime", .type = &kTimeType, .proto_number = 4},
@@ -839,13 +839,13 @@ constexpr Field kFCoreV1NamespaceStatus[] = {
 constinit const Type kCoreV1NamespaceStatus{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.NamespaceStatus", .fields = kFCoreV1NamespaceStatus};
 
 constexpr Field kFCoreV1Node[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
-    {.name = "spec", .type = &kCoreV1NodeSpec, .proto_number = 2},
-    {.name = "status", .type = &kCoreV1NodeStatus, .proto_number = 3},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kCoreV1NodeSpec, .proto_number = 2, .doc = "How the node is to be used."},
+    {.name = "status", .type = &kCoreV1NodeStatus, .proto_number = 3, .doc = "Capacity and state of the node."},
 };
-constinit const Type kCoreV1Node{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Node", .fields = kFCoreV1Node};
+constinit const Type kCoreV1Node{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Node", .doc = "A machine that runs Pods.", .fields = kFCoreV1Node};
 
 constexpr Field kFCoreV1NodeAddress[] = {
     {.name = "address", .type = &kStringType, .required = true, .proto_number = 2},

@@ -170,17 +170,17 @@ constexpr Field kFCoreV1NodeSpec[] = {
     {.name = "externalID", .type = &kStringType, .proto_number = 2},
     {.name = "podCIDR", .type = &kStringType, .proto_number = 1},
     {.name = "podCIDRs", .type = &kT6, .proto_number = 7, .patch_strategy = PatchStrategy::kMerge},
-    {.name = "providerID", .type = &kStringType, .proto_number = 3},
-    {.name = "taints", .type = &kT7, .proto_number = 5},
-    {.name = "unschedulable", .type = &kBoolType, .proto_number = 4},
+    {.name = "providerID", .type = &kStringType, .proto_number = 3, .doc = "Name of the machine at its provider."},
+    {.name = "taints", .type = &kT7, .proto_number = 5, .doc = "Keep away Pods that do not tolerate them."},
+    {.name = "unschedulable", .type = &kBoolType, .proto_number = 4, .doc = "No new Pods are placed here."},
 };
 constinit const Type kCoreV1NodeSpec{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.NodeSpec", .fields = kFCoreV1NodeSpec};
 
 constexpr Field kFCoreV1NodeStatus[] = {
     {.name = "addresses", .type = &kT9, .proto_number = 5, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "type"},
-    {.name = "allocatable", .type = &kQuantityMapType, .proto_number = 2},
-    {.name = "capacity", .type = &kQuantityMapType, .proto_number = 1},
-    {.name = "conditions", .type = &kT10, .proto_number = 4, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "type"},
+    {.name = "allocatable", .type = &kQuantityMapType, .proto_number = 2, .doc = "Resources that Pods may use."},
+    {.name = "capacity", .type = &kQuantityMapType, .proto_number = 1, .doc = "Resources of the machine."},
+    {.name = "conditions", .type = &kT10, .proto_number = 4, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "type", .doc = "Aspects of the state, such as Ready."},
     {.name = "config", .type = &kCoreV1NodeConfigStatus, .proto_number = 11},
     {.name = "daemonEndpoints", .type = &kCoreV1NodeDaemonEndpoints, .proto_number = 6},
     {.name = "declaredFeatures", .type = &kT4, .proto_number = 14},
@@ -215,15 +215,15 @@ constexpr Field kFCoreV1NodeSystemInfo[] = {
 constinit const Type kCoreV1NodeSystemInfo{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.NodeSystemInfo", .fields = kFCoreV1NodeSystemInfo};
 
 constexpr Field kFCoreV1ObjectFieldSelector[] = {
-    {.name = "apiVersion", .type = &kStringType, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .proto_number = 1, .default_json = "\"v1\"", .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "fieldPath", .type = &kStringType, .required = true, .proto_number = 2},
 };
 constinit const Type kCoreV1ObjectFieldSelector{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ObjectFieldSelector", .fields = kFCoreV1ObjectFieldSelector, .atomic_map = true};
 
 constexpr Field kFCoreV1ObjectReference[] = {
-    {.name = "apiVersion", .type = &kStringType, .proto_number = 5},
+    {.name = "apiVersion", .type = &kStringType, .proto_number = 5, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "fieldPath", .type = &kStringType, .proto_number = 7},
-    {.name = "kind", .type = &kStringType, .proto_number = 1},
+    {.name = "kind", .type = &kStringType, .proto_number = 1, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .proto_number = 3},
     {.name = "namespace", .type = &kStringType, .proto_number = 2},
     {.name = "resourceVersion", .type = &kStringType, .proto_number = 6},
@@ -232,18 +232,18 @@ constexpr Field kFCoreV1ObjectReference[] = {
 constinit const Type kCoreV1ObjectReference{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ObjectReference", .fields = kFCoreV1ObjectReference, .atomic_map = true};
 
 constexpr Field kFCoreV1PersistentVolume[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kCoreV1PersistentVolumeSpec},
     {.name = "status", .type = &kCoreV1PersistentVolumeStatus},
 };
 constinit const Type kCoreV1PersistentVolume{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PersistentVolume", .fields = kFCoreV1PersistentVolume};
 
 constexpr Field kFCoreV1PersistentVolumeClaim[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kCoreV1PersistentVolumeClaimSpec, .proto_number = 2},
     {.name = "status", .type = &kCoreV1PersistentVolumeClaimStatus, .proto_number = 3},
 };
@@ -267,7 +267,7 @@ constexpr Field kFCoreV1PersistentVolumeClaimSpec[] = {
     {.name = "selector", .type = &kMetaV1LabelSelector, .proto_number = 4},
     {.name = "storageClassName", .type = &kStringType, .proto_number = 5},
     {.name = "volumeAttributesClassName", .type = &kStringType, .proto_number = 9},
-    {.name = "volumeMode", .type = &kT23, .proto_number = 6},
+    {.name = "volumeMode", .type = &kT23, .proto_number = 6, .default_json = "\"Filesystem\""},
     {.name = "volumeName", .type = &kStringType, .proto_number = 3},
 };
 constinit const Type kCoreV1PersistentVolumeClaimSpec{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PersistentVolumeClaimSpec", .fields = kFCoreV1PersistentVolumeClaimSpec};
@@ -285,7 +285,7 @@ constexpr Field kFCoreV1PersistentVolumeClaimStatus[] = {
 constinit const Type kCoreV1PersistentVolumeClaimStatus{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PersistentVolumeClaimStatus", .fields = kFCoreV1PersistentVolumeClaimStatus};
 
 constexpr Field kFCoreV1PersistentVolumeClaimTemplate[] = {
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kCoreV1PersistentVolumeClaimSpec, .required = true, .proto_number = 2},
 };
 constinit const Type kCoreV1PersistentVolumeClaimTemplate{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PersistentVolumeClaimTemplate", .fields = kFCoreV1PersistentVolumeClaimTemplate};
@@ -317,7 +317,7 @@ constexpr Field kFCoreV1PersistentVolumeSpec[] = {
     {.name = "mountOptions", .type = &kT4},
     {.name = "nfs", .type = &kCoreV1NFSVolumeSource},
     {.name = "nodeAffinity", .type = &kCoreV1VolumeNodeAffinity},
-    {.name = "persistentVolumeReclaimPolicy", .type = &kT34},
+    {.name = "persistentVolumeReclaimPolicy", .type = &kT34, .default_json = "\"Retain\""},
     {.name = "photonPersistentDisk", .type = &kCoreV1PhotonPersistentDiskVolumeSource},
     {.name = "portworxVolume", .type = &kCoreV1PortworxVolumeSource},
     {.name = "quobyte", .type = &kCoreV1QuobyteVolumeSource},
@@ -326,7 +326,7 @@ constexpr Field kFCoreV1PersistentVolumeSpec[] = {
     {.name = "storageClassName", .type = &kStringType},
     {.name = "storageos", .type = &kCoreV1StorageOSPersistentVolumeSource},
     {.name = "volumeAttributesClassName", .type = &kStringType},
-    {.name = "volumeMode", .type = &kT23},
+    {.name = "volumeMode", .type = &kT23, .default_json = "\"Filesystem\""},
     {.name = "vsphereVolume", .type = &kCoreV1VsphereVirtualDiskVolumeSource},
 };
 constinit const Type kCoreV1PersistentVolumeSpec{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PersistentVolumeSpec", .fields = kFCoreV1PersistentVolumeSpec};
@@ -346,13 +346,13 @@ constexpr Field kFCoreV1PhotonPersistentDiskVolumeSource[] = {
 constinit const Type kCoreV1PhotonPersistentDiskVolumeSource{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PhotonPersistentDiskVolumeSource", .fields = kFCoreV1PhotonPersistentDiskVolumeSource};
 
 constexpr Field kFCoreV1Pod[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
-    {.name = "spec", .type = &kCoreV1PodSpec, .proto_number = 2},
-    {.name = "status", .type = &kCoreV1PodStatus, .proto_number = 3},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kCoreV1PodSpec, .proto_number = 2, .doc = "What shall run."},
+    {.name = "status", .type = &kCoreV1PodStatus, .proto_number = 3, .doc = "What is known about the run."},
 };
-constinit const Type kCoreV1Pod{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Pod", .fields = kFCoreV1Pod};
+constinit const Type kCoreV1Pod{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Pod", .doc = "Containers that run together on one node.", .fields = kFCoreV1Pod};
 
 constexpr Field kFCoreV1PodAffinity[] = {
     {.name = "preferredDuringSchedulingIgnoredDuringExecution", .type = &kT38, .proto_number = 2},
@@ -473,89 +473,89 @@ constexpr Field kFCoreV1PodSecurityContext[] = {
 constinit const Type kCoreV1PodSecurityContext{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PodSecurityContext", .fields = kFCoreV1PodSecurityContext};
 
 constexpr Field kFCoreV1PodSpec[] = {
-    {.name = "activeDeadlineSeconds", .type = &kInt64Type, .proto_number = 5},
-    {.name = "affinity", .type = &kCoreV1Affinity, .proto_number = 18},
+    {.name = "activeDeadlineSeconds", .type = &kInt64Type, .proto_number = 5, .doc = "Seconds from the start after which the Pod is failed."},
+    {.name = "affinity", .type = &kCoreV1Affinity, .proto_number = 18, .doc = "Rules about nodes and about Pods nearby."},
     {.name = "automountServiceAccountToken", .type = &kBoolType, .proto_number = 21},
-    {.name = "containers", .type = &kT51, .required = true, .proto_number = 2, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
+    {.name = "containers", .type = &kT51, .required = true, .proto_number = 2, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name", .doc = "Containers of the Pod; at least one."},
     {.name = "dnsConfig", .type = &kCoreV1PodDNSConfig, .proto_number = 26},
-    {.name = "dnsPolicy", .type = &kT54, .proto_number = 6},
+    {.name = "dnsPolicy", .type = &kT54, .proto_number = 6, .default_json = "\"ClusterFirst\""},
     {.name = "enableServiceLinks", .type = &kBoolType, .proto_number = 30},
-    {.name = "ephemeralContainers", .type = &kT55, .proto_number = 34, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
+    {.name = "ephemeralContainers", .type = &kT55, .proto_number = 34, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name", .doc = "Containers that were added to a running Pod for debugging."},
     {.name = "hostAliases", .type = &kT57, .proto_number = 23, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "ip"},
     {.name = "hostIPC", .type = &kBoolType, .proto_number = 13},
-    {.name = "hostNetwork", .type = &kBoolType, .proto_number = 11},
+    {.name = "hostNetwork", .type = &kBoolType, .proto_number = 11, .doc = "The Pod uses the node's network."},
     {.name = "hostPID", .type = &kBoolType, .proto_number = 12},
     {.name = "hostUsers", .type = &kBoolType, .proto_number = 37},
-    {.name = "hostname", .type = &kStringType, .proto_number = 16},
+    {.name = "hostname", .type = &kStringType, .proto_number = 16, .doc = "Host name inside the Pod."},
     {.name = "hostnameOverride", .type = &kStringType, .proto_number = 41},
-    {.name = "imagePullSecrets", .type = &kT58, .proto_number = 15, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
-    {.name = "initContainers", .type = &kT51, .proto_number = 20, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
-    {.name = "nodeName", .type = &kStringType, .proto_number = 10},
-    {.name = "nodeSelector", .type = &kT59, .proto_number = 7},
+    {.name = "imagePullSecrets", .type = &kT58, .proto_number = 15, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name", .doc = "Secrets with credentials for image registries."},
+    {.name = "initContainers", .type = &kT51, .proto_number = 20, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name", .doc = "Containers that run one after the other, each to its end, before the others start. With restartPolicy Always one keeps running beside them."},
+    {.name = "nodeName", .type = &kStringType, .proto_number = 10, .doc = "The node that the Pod runs on. Normally set by the scheduler."},
+    {.name = "nodeSelector", .type = &kT59, .proto_number = 7, .doc = "Labels that a node must have."},
     {.name = "os", .type = &kCoreV1PodOS, .proto_number = 36},
-    {.name = "overhead", .type = &kQuantityMapType, .proto_number = 32},
-    {.name = "preemptionPolicy", .type = &kT62, .proto_number = 31},
-    {.name = "priority", .type = &kInt32Type, .proto_number = 25},
-    {.name = "priorityClassName", .type = &kStringType, .proto_number = 24},
+    {.name = "overhead", .type = &kQuantityMapType, .proto_number = 32, .doc = "Resources that the runtime itself needs for the Pod."},
+    {.name = "preemptionPolicy", .type = &kT62, .proto_number = 31, .doc = "Whether the Pod may push out Pods of lower priority."},
+    {.name = "priority", .type = &kInt32Type, .proto_number = 25, .doc = "Priority as a number, filled in from the class."},
+    {.name = "priorityClassName", .type = &kStringType, .proto_number = 24, .doc = "PriorityClass that gives the Pod its priority."},
     {.name = "readinessGates", .type = &kT63, .proto_number = 28},
-    {.name = "resourceClaims", .type = &kT64, .proto_number = 39, .patch_strategy = PatchStrategy::kMergeRetainKeys, .patch_merge_key = "name"},
-    {.name = "resources", .type = &kCoreV1ResourceRequirements, .proto_number = 40},
-    {.name = "restartPolicy", .type = &kT67, .proto_number = 3},
-    {.name = "runtimeClassName", .type = &kStringType, .proto_number = 29},
-    {.name = "schedulerName", .type = &kStringType, .proto_number = 19},
-    {.name = "schedulingGates", .type = &kT68, .proto_number = 38, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
+    {.name = "resourceClaims", .type = &kT64, .proto_number = 39, .patch_strategy = PatchStrategy::kMergeRetainKeys, .patch_merge_key = "name", .doc = "ResourceClaims that must be allocated before the Pod starts."},
+    {.name = "resources", .type = &kCoreV1ResourceRequirements, .proto_number = 40, .doc = "Requests and limits of the Pod as a whole."},
+    {.name = "restartPolicy", .type = &kT67, .proto_number = 3, .default_json = "\"Always\"", .doc = "When containers are started again: Always, OnFailure or Never. Jobs allow the last two."},
+    {.name = "runtimeClassName", .type = &kStringType, .proto_number = 29, .doc = "RuntimeClass that runs the containers; its overhead is added to the requests."},
+    {.name = "schedulerName", .type = &kStringType, .proto_number = 19, .default_json = "\"default-scheduler\"", .doc = "The scheduler that places the Pod."},
+    {.name = "schedulingGates", .type = &kT68, .proto_number = 38, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name", .doc = "While there are any, the Pod is not scheduled. Kueue holds back Pods with one of its own."},
     {.name = "schedulingGroup", .type = &kCoreV1PodSchedulingGroup, .proto_number = 43},
-    {.name = "securityContext", .type = &kCoreV1PodSecurityContext, .proto_number = 14},
+    {.name = "securityContext", .type = &kCoreV1PodSecurityContext, .proto_number = 14, .default_json = "{}", .doc = "User, group and other security settings of the Pod."},
     {.name = "serviceAccount", .type = &kStringType, .proto_number = 9},
-    {.name = "serviceAccountName", .type = &kStringType, .proto_number = 8},
+    {.name = "serviceAccountName", .type = &kStringType, .proto_number = 8, .doc = "ServiceAccount that the Pod acts as."},
     {.name = "setHostnameAsFQDN", .type = &kBoolType, .proto_number = 35},
     {.name = "shareProcessNamespace", .type = &kBoolType, .proto_number = 27},
-    {.name = "subdomain", .type = &kStringType, .proto_number = 17},
-    {.name = "terminationGracePeriodSeconds", .type = &kInt64Type, .proto_number = 4},
-    {.name = "tolerations", .type = &kT69, .proto_number = 22},
-    {.name = "topologySpreadConstraints", .type = &kT71, .proto_number = 33, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "topologyKey"},
-    {.name = "volumes", .type = &kT72, .proto_number = 1, .patch_strategy = PatchStrategy::kMergeRetainKeys, .patch_merge_key = "name"},
+    {.name = "subdomain", .type = &kStringType, .proto_number = 17, .doc = "Together with hostname gives the Pod a DNS name."},
+    {.name = "terminationGracePeriodSeconds", .type = &kInt64Type, .proto_number = 4, .default_json = "30", .doc = "Seconds between the polite request to end and the kill."},
+    {.name = "tolerations", .type = &kT69, .proto_number = 22, .doc = "Taints of nodes that the Pod puts up with."},
+    {.name = "topologySpreadConstraints", .type = &kT71, .proto_number = 33, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "topologyKey", .doc = "How Pods of a group spread over zones, nodes or other parts of the cluster."},
+    {.name = "volumes", .type = &kT72, .proto_number = 1, .patch_strategy = PatchStrategy::kMergeRetainKeys, .patch_merge_key = "name", .doc = "Storage that containers of the Pod may mount."},
 };
-constinit const Type kCoreV1PodSpec{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PodSpec", .fields = kFCoreV1PodSpec};
+constinit const Type kCoreV1PodSpec{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PodSpec", .doc = "What a Pod runs and where it may run.", .fields = kFCoreV1PodSpec};
 
 constexpr Field kFCoreV1PodStatus[] = {
     {.name = "allocatedResources", .type = &kQuantityMapType, .proto_number = 19},
-    {.name = "conditions", .type = &kT73, .proto_number = 2, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "type"},
-    {.name = "containerStatuses", .type = &kT74, .proto_number = 8},
+    {.name = "conditions", .type = &kT73, .proto_number = 2, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "type", .doc = "Aspects of the state, such as PodScheduled and Ready."},
+    {.name = "containerStatuses", .type = &kT74, .proto_number = 8, .doc = "State of each container."},
     {.name = "ephemeralContainerStatuses", .type = &kT74, .proto_number = 13},
     {.name = "extendedResourceClaimStatus", .type = &kCoreV1PodExtendedResourceClaimStatus, .proto_number = 18},
-    {.name = "hostIP", .type = &kStringType, .proto_number = 5},
+    {.name = "hostIP", .type = &kStringType, .proto_number = 5, .doc = "Address of the node."},
     {.name = "hostIPs", .type = &kT75, .proto_number = 16, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "ip"},
-    {.name = "initContainerStatuses", .type = &kT74, .proto_number = 10},
-    {.name = "message", .type = &kStringType, .proto_number = 3},
+    {.name = "initContainerStatuses", .type = &kT74, .proto_number = 10, .doc = "State of each init container."},
+    {.name = "message", .type = &kStringType, .proto_number = 3, .doc = "Why the Pod is in this phase."},
     {.name = "nodeAllocatableResourceClaimStatuses", .type = &kT76, .proto_number = 21},
     {.name = "nominatedNodeName", .type = &kStringType, .proto_number = 11},
     {.name = "observedGeneration", .type = &kInt64Type, .proto_number = 17},
-    {.name = "phase", .type = &kT79, .proto_number = 1},
-    {.name = "podIP", .type = &kStringType, .proto_number = 6},
+    {.name = "phase", .type = &kT79, .proto_number = 1, .doc = "Pending, Running, Succeeded, Failed or Unknown."},
+    {.name = "podIP", .type = &kStringType, .proto_number = 6, .doc = "Address of the Pod."},
     {.name = "podIPs", .type = &kT80, .proto_number = 12, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "ip"},
-    {.name = "qosClass", .type = &kT83, .proto_number = 9},
-    {.name = "reason", .type = &kStringType, .proto_number = 4},
+    {.name = "qosClass", .type = &kT83, .proto_number = 9, .doc = "Guaranteed, Burstable or BestEffort."},
+    {.name = "reason", .type = &kStringType, .proto_number = 4, .doc = "Why the Pod is in this phase, as one word."},
     {.name = "resize", .type = &kStringType, .proto_number = 14},
     {.name = "resourceClaimStatuses", .type = &kT84, .proto_number = 15, .patch_strategy = PatchStrategy::kMergeRetainKeys, .patch_merge_key = "name"},
     {.name = "resources", .type = &kCoreV1ResourceRequirements, .proto_number = 20},
-    {.name = "startTime", .type = &kTimeType, .proto_number = 7},
+    {.name = "startTime", .type = &kTimeType, .proto_number = 7, .doc = "When the node took the Pod."},
 };
-constinit const Type kCoreV1PodStatus{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PodStatus", .fields = kFCoreV1PodStatus};
+constinit const Type kCoreV1PodStatus{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PodStatus", .doc = "What is known about a Pod.", .fields = kFCoreV1PodStatus};
 
 constexpr Field kFCoreV1PodTemplate[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "template", .type = &kCoreV1PodTemplateSpec, .proto_number = 2},
 };
 constinit const Type kCoreV1PodTemplate{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PodTemplate", .fields = kFCoreV1PodTemplate};
 
 constexpr Field kFCoreV1PodTemplateSpec[] = {
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
-    {.name = "spec", .type = &kCoreV1PodSpec, .proto_number = 2},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Labels and annotations for the Pods."},
+    {.name = "spec", .type = &kCoreV1PodSpec, .proto_number = 2, .doc = "What the Pods run."},
 };
-constinit const Type kCoreV1PodTemplateSpec{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PodTemplateSpec", .fields = kFCoreV1PodTemplateSpec};
+constinit const Type kCoreV1PodTemplateSpec{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.PodTemplateSpec", .doc = "The Pods to make.", .fields = kFCoreV1PodTemplateSpec};
 
 constexpr Field kFCoreV1PortStatus[] = {
     {.name = "error", .type = &kStringType, .proto_number = 3},
@@ -579,15 +579,15 @@ constinit const Type kCoreV1PreferredSchedulingTerm{.kind = Kind::kStruct, .name
 
 constexpr Field kFCoreV1Probe[] = {
     {.name = "exec", .type = &kCoreV1ExecAction},
-    {.name = "failureThreshold", .type = &kInt32Type, .proto_number = 6},
+    {.name = "failureThreshold", .type = &kInt32Type, .proto_number = 6, .default_json = "3"},
     {.name = "grpc", .type = &kCoreV1GRPCAction},
     {.name = "httpGet", .type = &kCoreV1HTTPGetAction},
     {.name = "initialDelaySeconds", .type = &kInt32Type, .proto_number = 2},
-    {.name = "periodSeconds", .type = &kInt32Type, .proto_number = 4},
-    {.name = "successThreshold", .type = &kInt32Type, .proto_number = 5},
+    {.name = "periodSeconds", .type = &kInt32Type, .proto_number = 4, .default_json = "10"},
+    {.name = "successThreshold", .type = &kInt32Type, .proto_number = 5, .default_json = "1"},
     {.name = "tcpSocket", .type = &kCoreV1TCPSocketAction},
     {.name = "terminationGracePeriodSeconds", .type = &kInt64Type, .proto_number = 7},
-    {.name = "timeoutSeconds", .type = &kInt32Type, .proto_number = 3},
+    {.name = "timeoutSeconds", .type = &kInt32Type, .proto_number = 3, .default_json = "1"},
 };
 constexpr ProtoInline kICoreV1Probe[] = {{1, &kCoreV1ProbeHandler}};
 constinit const Type kCoreV1Probe{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Probe", .fields = kFCoreV1Probe, .proto_inlines = kICoreV1Probe};
@@ -601,7 +601,7 @@ constexpr Field kFCoreV1ProbeHandler[] = {
 constinit const Type kCoreV1ProbeHandler{.kind = Kind::kStruct, .fields = kFCoreV1ProbeHandler};
 
 constexpr Field kFCoreV1ProjectedVolumeSource[] = {
-    {.name = "defaultMode", .type = &kInt32Type, .proto_number = 2},
+    {.name = "defaultMode", .type = &kInt32Type, .proto_number = 2, .default_json = "420"},
     {.name = "sources", .type = &kT88, .proto_number = 1},
 };
 constinit const Type kCoreV1ProjectedVolumeSource{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ProjectedVolumeSource", .fields = kFCoreV1ProjectedVolumeSource};
@@ -641,9 +641,9 @@ constexpr Field kFCoreV1RBDVolumeSource[] = {
 constinit const Type kCoreV1RBDVolumeSource{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.RBDVolumeSource", .fields = kFCoreV1RBDVolumeSource};
 
 constexpr Field kFCoreV1ReplicationController[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kCoreV1ReplicationControllerSpec},
     {.name = "status", .type = &kCoreV1ReplicationControllerStatus},
 };
@@ -697,9 +697,9 @@ constexpr Field kFCoreV1ResourceHealth[] = {
 constinit const Type kCoreV1ResourceHealth{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ResourceHealth", .fields = kFCoreV1ResourceHealth};
 
 constexpr Field kFCoreV1ResourceQuota[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kCoreV1ResourceQuotaSpec, .proto_number = 2},
     {.name = "status", .type = &kCoreV1ResourceQuotaStatus, .proto_number = 3},
 };
@@ -719,11 +719,11 @@ constexpr Field kFCoreV1ResourceQuotaStatus[] = {
 constinit const Type kCoreV1ResourceQuotaStatus{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ResourceQuotaStatus", .fields = kFCoreV1ResourceQuotaStatus};
 
 constexpr Field kFCoreV1ResourceRequirements[] = {
-    {.name = "claims", .type = &kT94, .proto_number = 3},
-    {.name = "limits", .type = &kQuantityMapType, .proto_number = 1},
-    {.name = "requests", .type = &kQuantityMapType, .proto_number = 2},
+    {.name = "claims", .type = &kT94, .proto_number = 3, .doc = "Entries of the Pod's resourceClaims that the container uses."},
+    {.name = "limits", .type = &kQuantityMapType, .proto_number = 1, .doc = "The most that may be used. Where a request is missing the limit stands in."},
+    {.name = "requests", .type = &kQuantityMapType, .proto_number = 2, .doc = "What is set aside on a node. Kueue counts this against quota."},
 };
-constinit const Type kCoreV1ResourceRequirements{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ResourceRequirements", .fields = kFCoreV1ResourceRequirements};
+constinit const Type kCoreV1ResourceRequirements{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ResourceRequirements", .doc = "Requested and limited resources.", .fields = kFCoreV1ResourceRequirements};
 
 constexpr Field kFCoreV1ResourceStatus[] = {
     {.name = "name", .type = &kStringType, .required = true, .proto_number = 1},
@@ -786,13 +786,13 @@ constexpr Field kFCoreV1SeccompProfile[] = {
 constinit const Type kCoreV1SeccompProfile{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.SeccompProfile", .fields = kFCoreV1SeccompProfile};
 
 constexpr Field kFCoreV1Secret[] = {
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "data", .type = &kT104, .proto_number = 2},
     {.name = "immutable", .type = &kBoolType, .proto_number = 5},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "stringData", .type = &kStringMapType, .proto_number = 4},
-    {.name = "type", .type = &kStringType, .proto_number = 3},
+    {.name = "type", .type = &kStringType, .proto_number = 3, .default_json = "\"Opaque\""},
 };
 constinit const Type kCoreV1Secret{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Secret", .fields = kFCoreV1Secret};
 
@@ -826,7 +826,7 @@ constexpr Field kFCoreV1SecretReference[] = {
 constinit const Type kCoreV1SecretReference{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.SecretReference", .fields = kFCoreV1SecretReference, .atomic_map = true};
 
 constexpr Field kFCoreV1SecretVolumeSource[] = {
-    {.name = "defaultMode", .type = &kInt32Type, .proto_number = 3},
+    {.name = "defaultMode", .type = &kInt32Type, .proto_number = 3, .default_json = "420"},
     {.name = "items", .type = &kT105, .proto_number = 2},
     {.name = "optional", .type = &kBoolType, .proto_number = 4},
     {.name = "secretName", .type = &kStringType, .proto_number = 1},
@@ -850,9 +850,9 @@ constexpr Field kFCoreV1SecurityContext[] = {
 constinit const Type kCoreV1SecurityContext{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.SecurityContext", .fields = kFCoreV1SecurityContext};
 
 constexpr Field kFCoreV1Service[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kCoreV1ServiceSpec, .proto_number = 2},
     {.name = "status", .type = &kCoreV1ServiceStatus, .proto_number = 3},
 };

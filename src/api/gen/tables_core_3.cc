@@ -53,18 +53,18 @@ constexpr Type kT43 {.kind = Kind::kString, .constraints = &kC42};
 }  // namespace
 
 constexpr Field kFCoreV1ServiceAccount[] = {
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "automountServiceAccountToken", .type = &kBoolType, .proto_number = 4},
     {.name = "imagePullSecrets", .type = &kT0, .proto_number = 3},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "secrets", .type = &kT2, .proto_number = 2, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
 };
 constinit const Type kCoreV1ServiceAccount{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ServiceAccount", .fields = kFCoreV1ServiceAccount};
 
 constexpr Field kFCoreV1ServiceAccountTokenProjection[] = {
     {.name = "audience", .type = &kStringType, .proto_number = 1},
-    {.name = "expirationSeconds", .type = &kInt64Type, .proto_number = 2},
+    {.name = "expirationSeconds", .type = &kInt64Type, .proto_number = 2, .default_json = "3600"},
     {.name = "path", .type = &kStringType, .required = true, .proto_number = 3},
 };
 constinit const Type kCoreV1ServiceAccountTokenProjection{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ServiceAccountTokenProjection", .fields = kFCoreV1ServiceAccountTokenProjection};
@@ -96,10 +96,10 @@ constexpr Field kFCoreV1ServiceSpec[] = {
     {.name = "ports", .type = &kT18, .proto_number = 1, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "port"},
     {.name = "publishNotReadyAddresses", .type = &kBoolType, .proto_number = 13},
     {.name = "selector", .type = &kT19, .proto_number = 2},
-    {.name = "sessionAffinity", .type = &kT22, .proto_number = 7},
+    {.name = "sessionAffinity", .type = &kT22, .proto_number = 7, .default_json = "\"None\""},
     {.name = "sessionAffinityConfig", .type = &kCoreV1SessionAffinityConfig, .proto_number = 14},
     {.name = "trafficDistribution", .type = &kStringType, .proto_number = 23},
-    {.name = "type", .type = &kT25, .proto_number = 4},
+    {.name = "type", .type = &kT25, .proto_number = 4, .default_json = "\"ClusterIP\""},
 };
 constinit const Type kCoreV1ServiceSpec{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.ServiceSpec", .fields = kFCoreV1ServiceSpec};
 
@@ -150,21 +150,21 @@ constexpr Field kFCoreV1TCPSocketAction[] = {
 constinit const Type kCoreV1TCPSocketAction{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.TCPSocketAction", .fields = kFCoreV1TCPSocketAction};
 
 constexpr Field kFCoreV1Taint[] = {
-    {.name = "effect", .type = &kT30, .required = true, .proto_number = 3},
-    {.name = "key", .type = &kStringType, .required = true, .proto_number = 1},
-    {.name = "timeAdded", .type = &kTimeType, .proto_number = 4},
-    {.name = "value", .type = &kStringType, .proto_number = 2},
+    {.name = "effect", .type = &kT30, .required = true, .proto_number = 3, .doc = "NoSchedule, PreferNoSchedule or NoExecute."},
+    {.name = "key", .type = &kStringType, .required = true, .proto_number = 1, .doc = "Key of the taint."},
+    {.name = "timeAdded", .type = &kTimeType, .proto_number = 4, .doc = "When a NoExecute taint was added."},
+    {.name = "value", .type = &kStringType, .proto_number = 2, .doc = "Value of the taint."},
 };
-constinit const Type kCoreV1Taint{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Taint", .fields = kFCoreV1Taint};
+constinit const Type kCoreV1Taint{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Taint", .doc = "Keeps Pods without a matching toleration away from a node.", .fields = kFCoreV1Taint};
 
 constexpr Field kFCoreV1Toleration[] = {
-    {.name = "effect", .type = &kT30, .proto_number = 4},
-    {.name = "key", .type = &kStringType, .proto_number = 1},
-    {.name = "operator", .type = &kT33, .proto_number = 2},
-    {.name = "tolerationSeconds", .type = &kInt64Type, .proto_number = 5},
-    {.name = "value", .type = &kStringType, .proto_number = 3},
+    {.name = "effect", .type = &kT30, .proto_number = 4, .doc = "Effect of the taint; empty matches every effect."},
+    {.name = "key", .type = &kStringType, .proto_number = 1, .doc = "Key of the taint; empty matches every key, with operator Exists."},
+    {.name = "operator", .type = &kT33, .proto_number = 2, .doc = "Exists or Equal (the default)."},
+    {.name = "tolerationSeconds", .type = &kInt64Type, .proto_number = 5, .doc = "How long a NoExecute taint is put up with."},
+    {.name = "value", .type = &kStringType, .proto_number = 3, .doc = "Value of the taint, for Equal."},
 };
-constinit const Type kCoreV1Toleration{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Toleration", .fields = kFCoreV1Toleration};
+constinit const Type kCoreV1Toleration{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.Toleration", .doc = "Lets a Pod run on a node with a matching taint.", .fields = kFCoreV1Toleration};
 
 constexpr Field kFCoreV1TopologySelectorLabelRequirement[] = {
     {.name = "key", .type = &kStringType, .required = true},
@@ -191,14 +191,14 @@ constinit const Type kCoreV1TopologySpreadConstraint{.kind = Kind::kStruct, .nam
 
 constexpr Field kFCoreV1TypedLocalObjectReference[] = {
     {.name = "apiGroup", .type = &kStringType, .proto_number = 1},
-    {.name = "kind", .type = &kStringType, .required = true, .proto_number = 2},
+    {.name = "kind", .type = &kStringType, .required = true, .proto_number = 2, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .required = true, .proto_number = 3},
 };
 constinit const Type kCoreV1TypedLocalObjectReference{.kind = Kind::kStruct, .name = "io.k8s.api.core.v1.TypedLocalObjectReference", .fields = kFCoreV1TypedLocalObjectReference, .atomic_map = true};
 
 constexpr Field kFCoreV1TypedObjectReference[] = {
     {.name = "apiGroup", .type = &kStringType, .proto_number = 1},
-    {.name = "kind", .type = &kStringType, .required = true, .proto_number = 2},
+    {.name = "kind", .type = &kStringType, .required = true, .proto_number = 2, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .required = true, .proto_number = 3},
     {.name = "namespace", .type = &kStringType, .proto_number = 4},
 };

@@ -73,7 +73,7 @@ constexpr Field kFKueueEmbeddedCoreAzureDiskVolumeSource[] = {
     {.name = "diskName", .type = &kStringType, .required = true},
     {.name = "diskURI", .type = &kStringType, .required = true},
     {.name = "fsType", .type = &kStringType, .default_json = "\"ext4\""},
-    {.name = "kind", .type = &kStringType},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "readOnly", .type = &kBoolType, .default_json = "false"},
 };
 constinit const Type kKueueEmbeddedCoreAzureDiskVolumeSource{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreAzureDiskVolumeSource};
@@ -156,33 +156,33 @@ constexpr Field kFKueueEmbeddedCoreConfigMapVolumeSource[] = {
 constinit const Type kKueueEmbeddedCoreConfigMapVolumeSource{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreConfigMapVolumeSource, .atomic_map = true};
 
 constexpr Field kFKueueEmbeddedCoreContainer[] = {
-    {.name = "args", .type = &kT0},
-    {.name = "command", .type = &kT0},
-    {.name = "env", .type = &kT3},
-    {.name = "envFrom", .type = &kT4},
-    {.name = "image", .type = &kStringType},
-    {.name = "imagePullPolicy", .type = &kStringType},
-    {.name = "lifecycle", .type = &kKueueEmbeddedCoreLifecycle},
-    {.name = "livenessProbe", .type = &kKueueEmbeddedCoreProbe},
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "ports", .type = &kT6},
-    {.name = "readinessProbe", .type = &kKueueEmbeddedCoreProbe},
+    {.name = "args", .type = &kT0, .doc = "Arguments to the program."},
+    {.name = "command", .type = &kT0, .doc = "Program to run instead of the image's entry point."},
+    {.name = "env", .type = &kT3, .doc = "Environment variables."},
+    {.name = "envFrom", .type = &kT4, .doc = "ConfigMaps and Secrets that become environment variables."},
+    {.name = "image", .type = &kStringType, .doc = "Image to run."},
+    {.name = "imagePullPolicy", .type = &kStringType, .doc = "When the image is pulled: Always, IfNotPresent or Never."},
+    {.name = "lifecycle", .type = &kKueueEmbeddedCoreLifecycle, .doc = "What to run after the start and before the end."},
+    {.name = "livenessProbe", .type = &kKueueEmbeddedCoreProbe, .doc = "Check that restarts the container when it fails."},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "Name of the container, unique in the Pod."},
+    {.name = "ports", .type = &kT6, .doc = "Ports that the container serves; for information."},
+    {.name = "readinessProbe", .type = &kKueueEmbeddedCoreProbe, .doc = "Check that decides whether the Pod counts as ready."},
     {.name = "resizePolicy", .type = &kT7},
-    {.name = "resources", .type = &kKueueEmbeddedCoreResourceRequirements},
-    {.name = "restartPolicy", .type = &kStringType},
+    {.name = "resources", .type = &kKueueEmbeddedCoreResourceRequirements, .doc = "What the container needs and the most that it may use."},
+    {.name = "restartPolicy", .type = &kStringType, .doc = "Restart rule of this container alone."},
     {.name = "restartPolicyRules", .type = &kT8},
-    {.name = "securityContext", .type = &kKueueEmbeddedCoreSecurityContext},
-    {.name = "startupProbe", .type = &kKueueEmbeddedCoreProbe},
+    {.name = "securityContext", .type = &kKueueEmbeddedCoreSecurityContext, .doc = "Security settings of the container."},
+    {.name = "startupProbe", .type = &kKueueEmbeddedCoreProbe, .doc = "Check that must succeed before the other probes start."},
     {.name = "stdin", .type = &kBoolType},
     {.name = "stdinOnce", .type = &kBoolType},
     {.name = "terminationMessagePath", .type = &kStringType},
     {.name = "terminationMessagePolicy", .type = &kStringType},
     {.name = "tty", .type = &kBoolType},
     {.name = "volumeDevices", .type = &kT10},
-    {.name = "volumeMounts", .type = &kT12},
-    {.name = "workingDir", .type = &kStringType},
+    {.name = "volumeMounts", .type = &kT12, .doc = "Volumes and where the container sees them."},
+    {.name = "workingDir", .type = &kStringType, .doc = "Working directory."},
 };
-constinit const Type kKueueEmbeddedCoreContainer{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreContainer};
+constinit const Type kKueueEmbeddedCoreContainer{.kind = Kind::kStruct, .doc = "One container of a Pod.", .fields = kFKueueEmbeddedCoreContainer};
 
 constexpr Field kFKueueEmbeddedCoreContainerPort[] = {
     {.name = "containerPort", .type = &kInt32Type, .required = true},
@@ -466,7 +466,7 @@ constexpr Field kFKueueEmbeddedCoreNodeSelectorTerm[] = {
 constinit const Type kKueueEmbeddedCoreNodeSelectorTerm{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreNodeSelectorTerm, .atomic_map = true};
 
 constexpr Field kFKueueEmbeddedCoreObjectFieldSelector[] = {
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "fieldPath", .type = &kStringType, .required = true},
 };
 constinit const Type kKueueEmbeddedCoreObjectFieldSelector{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreObjectFieldSelector, .atomic_map = true};
@@ -485,7 +485,7 @@ constexpr Field kFKueueEmbeddedCorePersistentVolumeClaimSpec[] = {
 constinit const Type kKueueEmbeddedCorePersistentVolumeClaimSpec{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCorePersistentVolumeClaimSpec};
 
 constexpr Field kFKueueEmbeddedCorePersistentVolumeClaimTemplate[] = {
-    {.name = "metadata", .type = &kKueueEmbeddedMetaObjectMeta},
+    {.name = "metadata", .type = &kKueueEmbeddedMetaObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kKueueEmbeddedCorePersistentVolumeClaimSpec, .required = true},
 };
 constinit const Type kKueueEmbeddedCorePersistentVolumeClaimTemplate{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCorePersistentVolumeClaimTemplate};
@@ -593,56 +593,56 @@ constexpr Field kFKueueEmbeddedCorePodSecurityContext[] = {
 constinit const Type kKueueEmbeddedCorePodSecurityContext{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCorePodSecurityContext};
 
 constexpr Field kFKueueEmbeddedCorePodSpec[] = {
-    {.name = "activeDeadlineSeconds", .type = &kInt64Type},
-    {.name = "affinity", .type = &kKueueEmbeddedCoreAffinity},
+    {.name = "activeDeadlineSeconds", .type = &kInt64Type, .doc = "Seconds from the start after which the Pod is failed."},
+    {.name = "affinity", .type = &kKueueEmbeddedCoreAffinity, .doc = "Rules about nodes and about Pods nearby."},
     {.name = "automountServiceAccountToken", .type = &kBoolType},
-    {.name = "containers", .type = &kT24, .required = true},
+    {.name = "containers", .type = &kT24, .required = true, .doc = "Containers of the Pod; at least one."},
     {.name = "dnsConfig", .type = &kKueueEmbeddedCorePodDNSConfig},
     {.name = "dnsPolicy", .type = &kStringType},
     {.name = "enableServiceLinks", .type = &kBoolType},
-    {.name = "ephemeralContainers", .type = &kT25},
+    {.name = "ephemeralContainers", .type = &kT25, .doc = "Containers that were added to a running Pod for debugging."},
     {.name = "hostAliases", .type = &kT27},
     {.name = "hostIPC", .type = &kBoolType},
-    {.name = "hostNetwork", .type = &kBoolType},
+    {.name = "hostNetwork", .type = &kBoolType, .doc = "The Pod uses the node's network."},
     {.name = "hostPID", .type = &kBoolType},
     {.name = "hostUsers", .type = &kBoolType},
-    {.name = "hostname", .type = &kStringType},
+    {.name = "hostname", .type = &kStringType, .doc = "Host name inside the Pod."},
     {.name = "hostnameOverride", .type = &kStringType},
-    {.name = "imagePullSecrets", .type = &kT28},
-    {.name = "initContainers", .type = &kT24},
-    {.name = "nodeName", .type = &kStringType},
-    {.name = "nodeSelector", .type = &kT29},
+    {.name = "imagePullSecrets", .type = &kT28, .doc = "Secrets with credentials for image registries."},
+    {.name = "initContainers", .type = &kT24, .doc = "Containers that run one after the other, each to its end, before the others start. With restartPolicy Always one keeps running beside them."},
+    {.name = "nodeName", .type = &kStringType, .doc = "The node that the Pod runs on. Normally set by the scheduler."},
+    {.name = "nodeSelector", .type = &kT29, .doc = "Labels that a node must have."},
     {.name = "os", .type = &kKueueEmbeddedCorePodOS},
-    {.name = "overhead", .type = &kQuantityMapType},
-    {.name = "preemptionPolicy", .type = &kStringType},
-    {.name = "priority", .type = &kInt32Type},
-    {.name = "priorityClassName", .type = &kStringType},
+    {.name = "overhead", .type = &kQuantityMapType, .doc = "Resources that the runtime itself needs for the Pod."},
+    {.name = "preemptionPolicy", .type = &kStringType, .doc = "Whether the Pod may push out Pods of lower priority."},
+    {.name = "priority", .type = &kInt32Type, .doc = "Priority as a number, filled in from the class."},
+    {.name = "priorityClassName", .type = &kStringType, .doc = "PriorityClass that gives the Pod its priority."},
     {.name = "readinessGates", .type = &kT30},
-    {.name = "resourceClaims", .type = &kT31},
-    {.name = "resources", .type = &kKueueEmbeddedCoreResourceRequirements},
-    {.name = "restartPolicy", .type = &kStringType},
-    {.name = "runtimeClassName", .type = &kStringType},
-    {.name = "schedulerName", .type = &kStringType},
-    {.name = "schedulingGates", .type = &kT32},
+    {.name = "resourceClaims", .type = &kT31, .doc = "ResourceClaims that must be allocated before the Pod starts."},
+    {.name = "resources", .type = &kKueueEmbeddedCoreResourceRequirements, .doc = "Requests and limits of the Pod as a whole."},
+    {.name = "restartPolicy", .type = &kStringType, .doc = "When containers are started again: Always, OnFailure or Never. Jobs allow the last two."},
+    {.name = "runtimeClassName", .type = &kStringType, .doc = "RuntimeClass that runs the containers; its overhead is added to the requests."},
+    {.name = "schedulerName", .type = &kStringType, .doc = "The scheduler that places the Pod."},
+    {.name = "schedulingGates", .type = &kT32, .doc = "While there are any, the Pod is not scheduled. Kueue holds back Pods with one of its own."},
     {.name = "schedulingGroup", .type = &kKueueEmbeddedCorePodSchedulingGroup},
-    {.name = "securityContext", .type = &kKueueEmbeddedCorePodSecurityContext},
+    {.name = "securityContext", .type = &kKueueEmbeddedCorePodSecurityContext, .doc = "User, group and other security settings of the Pod."},
     {.name = "serviceAccount", .type = &kStringType},
-    {.name = "serviceAccountName", .type = &kStringType},
+    {.name = "serviceAccountName", .type = &kStringType, .doc = "ServiceAccount that the Pod acts as."},
     {.name = "setHostnameAsFQDN", .type = &kBoolType},
     {.name = "shareProcessNamespace", .type = &kBoolType},
-    {.name = "subdomain", .type = &kStringType},
-    {.name = "terminationGracePeriodSeconds", .type = &kInt64Type},
-    {.name = "tolerations", .type = &kT33},
-    {.name = "topologySpreadConstraints", .type = &kT35},
-    {.name = "volumes", .type = &kT36},
+    {.name = "subdomain", .type = &kStringType, .doc = "Together with hostname gives the Pod a DNS name."},
+    {.name = "terminationGracePeriodSeconds", .type = &kInt64Type, .doc = "Seconds between the polite request to end and the kill."},
+    {.name = "tolerations", .type = &kT33, .doc = "Taints of nodes that the Pod puts up with."},
+    {.name = "topologySpreadConstraints", .type = &kT35, .doc = "How Pods of a group spread over zones, nodes or other parts of the cluster."},
+    {.name = "volumes", .type = &kT36, .doc = "Storage that containers of the Pod may mount."},
 };
-constinit const Type kKueueEmbeddedCorePodSpec{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCorePodSpec};
+constinit const Type kKueueEmbeddedCorePodSpec{.kind = Kind::kStruct, .doc = "What a Pod runs and where it may run.", .fields = kFKueueEmbeddedCorePodSpec};
 
 constexpr Field kFKueueEmbeddedCorePodTemplateSpec[] = {
-    {.name = "metadata", .type = &kKueueEmbeddedMetaObjectMeta},
-    {.name = "spec", .type = &kKueueEmbeddedCorePodSpec},
+    {.name = "metadata", .type = &kKueueEmbeddedMetaObjectMeta, .doc = "Labels and annotations for the Pods."},
+    {.name = "spec", .type = &kKueueEmbeddedCorePodSpec, .doc = "What the Pods run."},
 };
-constinit const Type kKueueEmbeddedCorePodTemplateSpec{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCorePodTemplateSpec};
+constinit const Type kKueueEmbeddedCorePodTemplateSpec{.kind = Kind::kStruct, .doc = "The Pods to make.", .fields = kFKueueEmbeddedCorePodTemplateSpec};
 
 constexpr Field kFKueueEmbeddedCorePortworxVolumeSource[] = {
     {.name = "fsType", .type = &kStringType},
@@ -713,11 +713,11 @@ constexpr Field kFKueueEmbeddedCoreResourceFieldSelector[] = {
 constinit const Type kKueueEmbeddedCoreResourceFieldSelector{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreResourceFieldSelector, .atomic_map = true};
 
 constexpr Field kFKueueEmbeddedCoreResourceRequirements[] = {
-    {.name = "claims", .type = &kT38},
-    {.name = "limits", .type = &kQuantityMapType},
-    {.name = "requests", .type = &kQuantityMapType},
+    {.name = "claims", .type = &kT38, .doc = "Entries of the Pod's resourceClaims that the container uses."},
+    {.name = "limits", .type = &kQuantityMapType, .doc = "The most that may be used. Where a request is missing the limit stands in."},
+    {.name = "requests", .type = &kQuantityMapType, .doc = "What is set aside on a node. Kueue counts this against quota."},
 };
-constinit const Type kKueueEmbeddedCoreResourceRequirements{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreResourceRequirements};
+constinit const Type kKueueEmbeddedCoreResourceRequirements{.kind = Kind::kStruct, .doc = "Requested and limited resources.", .fields = kFKueueEmbeddedCoreResourceRequirements};
 
 constexpr Field kFKueueEmbeddedCoreSELinuxOptions[] = {
     {.name = "level", .type = &kStringType},
@@ -825,20 +825,20 @@ constexpr Field kFKueueEmbeddedCoreTCPSocketAction[] = {
 constinit const Type kKueueEmbeddedCoreTCPSocketAction{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreTCPSocketAction};
 
 constexpr Field kFKueueEmbeddedCoreTaint[] = {
-    {.name = "effect", .type = &kStringType, .required = true},
-    {.name = "key", .type = &kStringType, .required = true},
-    {.name = "timeAdded", .type = &kTimeType},
-    {.name = "value", .type = &kStringType},
+    {.name = "effect", .type = &kStringType, .required = true, .doc = "NoSchedule, PreferNoSchedule or NoExecute."},
+    {.name = "key", .type = &kStringType, .required = true, .doc = "Key of the taint."},
+    {.name = "timeAdded", .type = &kTimeType, .doc = "When a NoExecute taint was added."},
+    {.name = "value", .type = &kStringType, .doc = "Value of the taint."},
 };
-constinit const Type kKueueEmbeddedCoreTaint{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreTaint};
+constinit const Type kKueueEmbeddedCoreTaint{.kind = Kind::kStruct, .doc = "Keeps Pods without a matching toleration away from a node.", .fields = kFKueueEmbeddedCoreTaint};
 
 constexpr Field kFKueueEmbeddedCoreToleration[] = {
-    {.name = "effect", .type = &kStringType},
-    {.name = "key", .type = &kStringType},
-    {.name = "operator", .type = &kStringType},
-    {.name = "tolerationSeconds", .type = &kInt64Type},
-    {.name = "value", .type = &kStringType},
+    {.name = "effect", .type = &kStringType, .doc = "Effect of the taint; empty matches every effect."},
+    {.name = "key", .type = &kStringType, .doc = "Key of the taint; empty matches every key, with operator Exists."},
+    {.name = "operator", .type = &kStringType, .doc = "Exists or Equal (the default)."},
+    {.name = "tolerationSeconds", .type = &kInt64Type, .doc = "How long a NoExecute taint is put up with."},
+    {.name = "value", .type = &kStringType, .doc = "Value of the taint, for Equal."},
 };
-constinit const Type kKueueEmbeddedCoreToleration{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreToleration};
+constinit const Type kKueueEmbeddedCoreToleration{.kind = Kind::kStruct, .doc = "Lets a Pod run on a node with a matching taint.", .fields = kFKueueEmbeddedCoreToleration};
 
 }  // namespace kueue::api::gen

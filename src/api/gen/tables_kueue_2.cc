@@ -191,14 +191,14 @@ constinit const Type kKueueEmbeddedCoreTopologySpreadConstraint{.kind = Kind::kS
 
 constexpr Field kFKueueEmbeddedCoreTypedLocalObjectReference[] = {
     {.name = "apiGroup", .type = &kStringType},
-    {.name = "kind", .type = &kStringType, .required = true},
+    {.name = "kind", .type = &kStringType, .required = true, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .required = true},
 };
 constinit const Type kKueueEmbeddedCoreTypedLocalObjectReference{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreTypedLocalObjectReference, .atomic_map = true};
 
 constexpr Field kFKueueEmbeddedCoreTypedObjectReference[] = {
     {.name = "apiGroup", .type = &kStringType},
-    {.name = "kind", .type = &kStringType, .required = true},
+    {.name = "kind", .type = &kStringType, .required = true, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .required = true},
     {.name = "namespace", .type = &kStringType},
 };
@@ -295,123 +295,123 @@ constexpr Field kFKueueEmbeddedCoreWindowsSecurityContextOptions[] = {
 constinit const Type kKueueEmbeddedCoreWindowsSecurityContextOptions{.kind = Kind::kStruct, .fields = kFKueueEmbeddedCoreWindowsSecurityContextOptions};
 
 constexpr Field kFKueueEmbeddedMetaCondition[] = {
-    {.name = "lastTransitionTime", .type = &kTimeType, .required = true},
-    {.name = "message", .type = &kT2, .required = true},
-    {.name = "observedGeneration", .type = &kT4},
-    {.name = "reason", .type = &kT6, .required = true},
-    {.name = "status", .type = &kT9, .required = true},
-    {.name = "type", .type = &kT11, .required = true},
+    {.name = "lastTransitionTime", .type = &kTimeType, .required = true, .doc = "When status changed last."},
+    {.name = "message", .type = &kT2, .required = true, .doc = "Why it is so, as a text for people."},
+    {.name = "observedGeneration", .type = &kT4, .doc = "The generation that the condition was worked out for. When it is smaller than metadata.generation, the condition is out of date."},
+    {.name = "reason", .type = &kT6, .required = true, .doc = "Why it is so, as one CamelCase word for programs."},
+    {.name = "status", .type = &kT9, .required = true, .doc = "True, False or Unknown."},
+    {.name = "type", .type = &kT11, .required = true, .doc = "Which aspect, in CamelCase or as foo.example.com/CamelCase."},
 };
-constinit const Type kKueueEmbeddedMetaCondition{.kind = Kind::kStruct, .fields = kFKueueEmbeddedMetaCondition};
+constinit const Type kKueueEmbeddedMetaCondition{.kind = Kind::kStruct, .doc = "One aspect of an object's state.", .fields = kFKueueEmbeddedMetaCondition};
 
 constexpr Field kFKueueEmbeddedMetaLabelSelector[] = {
-    {.name = "matchExpressions", .type = &kT12},
-    {.name = "matchLabels", .type = &kStringMapType},
+    {.name = "matchExpressions", .type = &kT12, .doc = "Requirements on label keys and values."},
+    {.name = "matchLabels", .type = &kStringMapType, .doc = "Labels that an object must have with exactly these values."},
 };
-constinit const Type kKueueEmbeddedMetaLabelSelector{.kind = Kind::kStruct, .fields = kFKueueEmbeddedMetaLabelSelector, .atomic_map = true};
+constinit const Type kKueueEmbeddedMetaLabelSelector{.kind = Kind::kStruct, .doc = "Chooses objects by label. All requirements must hold; an empty selector takes everything, an absent one nothing.", .fields = kFKueueEmbeddedMetaLabelSelector, .atomic_map = true};
 
 constexpr Field kFKueueEmbeddedMetaLabelSelectorRequirement[] = {
-    {.name = "key", .type = &kStringType, .required = true},
-    {.name = "operator", .type = &kStringType, .required = true},
-    {.name = "values", .type = &kT0},
+    {.name = "key", .type = &kStringType, .required = true, .doc = "Key of the label."},
+    {.name = "operator", .type = &kStringType, .required = true, .doc = "In, NotIn, Exists or DoesNotExist."},
+    {.name = "values", .type = &kT0, .doc = "Values to compare with, for In and NotIn only."},
 };
-constinit const Type kKueueEmbeddedMetaLabelSelectorRequirement{.kind = Kind::kStruct, .fields = kFKueueEmbeddedMetaLabelSelectorRequirement};
+constinit const Type kKueueEmbeddedMetaLabelSelectorRequirement{.kind = Kind::kStruct, .doc = "One requirement on a label.", .fields = kFKueueEmbeddedMetaLabelSelectorRequirement};
 
 constexpr Field kFKueueEmbeddedMetaObjectMeta[] = {
-    {.name = "annotations", .type = &kStringMapType},
-    {.name = "finalizers", .type = &kT13},
-    {.name = "labels", .type = &kStringMapType},
-    {.name = "name", .type = &kStringType},
-    {.name = "namespace", .type = &kStringType},
+    {.name = "annotations", .type = &kStringMapType, .doc = "Key-value pairs that tools attach; selectors do not see them."},
+    {.name = "finalizers", .type = &kT13, .doc = "Names of those who must clean up before the object may go. It is removed once the list is empty."},
+    {.name = "labels", .type = &kStringMapType, .doc = "Key-value pairs that identify the object and that selectors match."},
+    {.name = "name", .type = &kStringType, .doc = "Name of the object, unique among its kind within the namespace. It cannot be changed."},
+    {.name = "namespace", .type = &kStringType, .doc = "Namespace that holds the object; empty for kinds of cluster scope."},
 };
-constinit const Type kKueueEmbeddedMetaObjectMeta{.kind = Kind::kStruct, .fields = kFKueueEmbeddedMetaObjectMeta};
+constinit const Type kKueueEmbeddedMetaObjectMeta{.kind = Kind::kStruct, .doc = "What every stored object carries beside its content.", .fields = kFKueueEmbeddedMetaObjectMeta};
 
 constexpr Field kFKueueV1beta1Admission[] = {
-    {.name = "clusterQueue", .type = &kT15, .required = true},
-    {.name = "podSetAssignments", .type = &kT18, .required = true},
+    {.name = "clusterQueue", .type = &kT15, .required = true, .doc = "ClusterQueue that gave the quota."},
+    {.name = "podSetAssignments", .type = &kT18, .required = true, .doc = "What each pod set got."},
 };
-constinit const Type kKueueV1beta1Admission{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.Admission", .fields = kFKueueV1beta1Admission};
+constinit const Type kKueueV1beta1Admission{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.Admission", .doc = "Reserved quota.", .fields = kFKueueV1beta1Admission};
 
 constexpr Field kFKueueV1beta1AdmissionCheck[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta1AdmissionCheckSpec},
-    {.name = "status", .type = &kKueueV1beta1AdmissionCheckStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta1AdmissionCheckSpec, .doc = "Who decides and how."},
+    {.name = "status", .type = &kKueueV1beta1AdmissionCheckStatus, .doc = "State of the check."},
 };
-constinit const Type kKueueV1beta1AdmissionCheck{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.AdmissionCheck", .fields = kFKueueV1beta1AdmissionCheck};
+constinit const Type kKueueV1beta1AdmissionCheck{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.AdmissionCheck", .doc = "A condition that workloads must meet before they are admitted, decided by a controller.", .fields = kFKueueV1beta1AdmissionCheck};
 
 constexpr Field kFKueueV1beta1AdmissionCheckParametersReference[] = {
-    {.name = "apiGroup", .type = &kT15, .required = true},
-    {.name = "kind", .type = &kT20, .required = true},
-    {.name = "name", .type = &kT22, .required = true},
+    {.name = "apiGroup", .type = &kT15, .required = true, .doc = "Group of the object."},
+    {.name = "kind", .type = &kT20, .required = true, .doc = "Kind of the object."},
+    {.name = "name", .type = &kT22, .required = true, .doc = "Name of the object."},
 };
 constinit const Type kKueueV1beta1AdmissionCheckParametersReference{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.AdmissionCheckParametersReference", .fields = kFKueueV1beta1AdmissionCheckParametersReference};
 
 constexpr Field kFKueueV1beta1AdmissionCheckSpec[] = {
-    {.name = "controllerName", .type = &kT24, .required = true},
-    {.name = "parameters", .type = &kKueueV1beta1AdmissionCheckParametersReference},
-    {.name = "retryDelayMinutes", .type = &kInt64Type, .default_json = "15"},
+    {.name = "controllerName", .type = &kT24, .required = true, .doc = "Controller that works on the check. It cannot be changed."},
+    {.name = "parameters", .type = &kKueueV1beta1AdmissionCheckParametersReference, .doc = "Object with more settings for the controller."},
+    {.name = "retryDelayMinutes", .type = &kInt64Type, .default_json = "15", .doc = "Not used any more."},
 };
 constinit const Type kKueueV1beta1AdmissionCheckSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.AdmissionCheckSpec", .fields = kFKueueV1beta1AdmissionCheckSpec};
 
 constexpr Field kFKueueV1beta1AdmissionCheckState[] = {
-    {.name = "lastTransitionTime", .type = &kTimeType, .required = true},
-    {.name = "message", .type = &kT2, .required = true},
-    {.name = "name", .type = &kT26, .required = true},
-    {.name = "podSetUpdates", .type = &kT27},
-    {.name = "requeueAfterSeconds", .type = &kT28},
-    {.name = "retryCount", .type = &kT28},
-    {.name = "state", .type = &kT31, .required = true},
+    {.name = "lastTransitionTime", .type = &kTimeType, .required = true, .doc = "When the state changed last."},
+    {.name = "message", .type = &kT2, .required = true, .doc = "Why the check is in this state."},
+    {.name = "name", .type = &kT26, .required = true, .doc = "Name of the AdmissionCheck."},
+    {.name = "podSetUpdates", .type = &kT27, .doc = "What the check wants added to the Pods."},
+    {.name = "requeueAfterSeconds", .type = &kT28, .doc = "With Retry, how long the workload is held back."},
+    {.name = "retryCount", .type = &kT28, .doc = "How often the check asked for a retry."},
+    {.name = "state", .type = &kT31, .required = true, .doc = "Pending, Ready, Retry or Rejected."},
 };
-constinit const Type kKueueV1beta1AdmissionCheckState{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.AdmissionCheckState", .fields = kFKueueV1beta1AdmissionCheckState};
+constinit const Type kKueueV1beta1AdmissionCheckState{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.AdmissionCheckState", .doc = "State of one admission check for a workload.", .fields = kFKueueV1beta1AdmissionCheckState};
 
 constexpr Field kFKueueV1beta1AdmissionCheckStatus[] = {
-    {.name = "conditions", .type = &kT33},
+    {.name = "conditions", .type = &kT33, .doc = "Active tells whether the controller is ready to decide."},
 };
 constinit const Type kKueueV1beta1AdmissionCheckStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.AdmissionCheckStatus", .fields = kFKueueV1beta1AdmissionCheckStatus};
 
 constexpr Field kFKueueV1beta1AdmissionCheckStrategyRule[] = {
-    {.name = "name", .type = &kT26, .required = true},
-    {.name = "onFlavors", .type = &kT34},
+    {.name = "name", .type = &kT26, .required = true, .doc = "Name of the AdmissionCheck."},
+    {.name = "onFlavors", .type = &kT34, .doc = "The check applies to workloads that got one of these flavors. Empty means every flavor."},
 };
 constinit const Type kKueueV1beta1AdmissionCheckStrategyRule{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.AdmissionCheckStrategyRule", .fields = kFKueueV1beta1AdmissionCheckStrategyRule};
 
 constexpr Field kFKueueV1beta1AdmissionChecksStrategy[] = {
-    {.name = "admissionChecks", .type = &kT35},
+    {.name = "admissionChecks", .type = &kT35, .doc = "The checks."},
 };
 constinit const Type kKueueV1beta1AdmissionChecksStrategy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.AdmissionChecksStrategy", .fields = kFKueueV1beta1AdmissionChecksStrategy};
 
 constexpr Field kFKueueV1beta1AdmissionFairSharingStatus[] = {
-    {.name = "consumedResources", .type = &kQuantityMapType, .required = true},
-    {.name = "lastUpdate", .type = &kTimeType, .required = true},
+    {.name = "consumedResources", .type = &kQuantityMapType, .required = true, .doc = "Usage over time, older usage counting less."},
+    {.name = "lastUpdate", .type = &kTimeType, .required = true, .doc = "When it was worked out."},
 };
 constinit const Type kKueueV1beta1AdmissionFairSharingStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.AdmissionFairSharingStatus", .fields = kFKueueV1beta1AdmissionFairSharingStatus};
 
 constexpr Field kFKueueV1beta1AdmissionScope[] = {
-    {.name = "admissionMode", .type = &kStringType, .required = true},
+    {.name = "admissionMode", .type = &kStringType, .required = true, .doc = "UsageBasedAdmissionFairSharing puts LocalQueues with less past usage first; NoAdmissionFairSharing does not."},
 };
 constinit const Type kKueueV1beta1AdmissionScope{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.AdmissionScope", .fields = kFKueueV1beta1AdmissionScope};
 
 constexpr Field kFKueueV1beta1BorrowWithinCohort[] = {
-    {.name = "maxPriorityThreshold", .type = &kInt32Type},
-    {.name = "policy", .type = &kT38, .default_json = "\"Never\""},
+    {.name = "maxPriorityThreshold", .type = &kInt32Type, .doc = "Only workloads of at most this priority may be evicted that way."},
+    {.name = "policy", .type = &kT38, .default_json = "\"Never\"", .doc = "Never, or LowerPriority to evict workloads of lower priority in the cohort while borrowing."},
 };
 constinit const Type kKueueV1beta1BorrowWithinCohort{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.BorrowWithinCohort", .fields = kFKueueV1beta1BorrowWithinCohort};
 
 constexpr Field kFKueueV1beta1ClusterProfileReference[] = {
-    {.name = "name", .type = &kT40, .required = true},
+    {.name = "name", .type = &kT40, .required = true, .doc = "Name of the ClusterProfile."},
 };
 constinit const Type kKueueV1beta1ClusterProfileReference{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ClusterProfileReference", .fields = kFKueueV1beta1ClusterProfileReference};
 
 constexpr Field kFKueueV1beta1ClusterQueue[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta1ClusterQueueSpec},
-    {.name = "status", .type = &kKueueV1beta1ClusterQueueStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta1ClusterQueueSpec, .doc = "Quota and rules."},
+    {.name = "status", .type = &kKueueV1beta1ClusterQueueStatus, .doc = "Usage and state."},
 };
-constinit const Type kKueueV1beta1ClusterQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ClusterQueue", .fields = kFKueueV1beta1ClusterQueue};
+constinit const Type kKueueV1beta1ClusterQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ClusterQueue", .doc = "A pool of quota, with the rules by which workloads get it.", .fields = kFKueueV1beta1ClusterQueue};
 
 constexpr Field kFKueueV1beta1ClusterQueuePendingWorkload[] = {
     {.name = "name", .type = &kStringType, .required = true},
@@ -426,108 +426,108 @@ constexpr Field kFKueueV1beta1ClusterQueuePendingWorkloadsStatus[] = {
 constinit const Type kKueueV1beta1ClusterQueuePendingWorkloadsStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ClusterQueuePendingWorkloadsStatus", .fields = kFKueueV1beta1ClusterQueuePendingWorkloadsStatus};
 
 constexpr Field kFKueueV1beta1ClusterQueuePreemption[] = {
-    {.name = "borrowWithinCohort", .type = &kKueueV1beta1BorrowWithinCohort, .default_json = "{}"},
-    {.name = "reclaimWithinCohort", .type = &kT44, .default_json = "\"Never\""},
-    {.name = "withinClusterQueue", .type = &kT47, .default_json = "\"Never\""},
+    {.name = "borrowWithinCohort", .type = &kKueueV1beta1BorrowWithinCohort, .default_json = "{}", .doc = "Whether to preempt even while borrowing."},
+    {.name = "reclaimWithinCohort", .type = &kT44, .default_json = "\"Never\"", .doc = "Of other queues that borrow, none, those of lower priority, or any."},
+    {.name = "withinClusterQueue", .type = &kT47, .default_json = "\"Never\"", .doc = "Of the same queue, none, those of lower priority, or also newer ones of equal priority."},
 };
-constinit const Type kKueueV1beta1ClusterQueuePreemption{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ClusterQueuePreemption", .fields = kFKueueV1beta1ClusterQueuePreemption, .rules = kR48};
+constinit const Type kKueueV1beta1ClusterQueuePreemption{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ClusterQueuePreemption", .doc = "Which workloads may be evicted for one that is pending here.", .fields = kFKueueV1beta1ClusterQueuePreemption, .rules = kR48};
 
 constexpr Field kFKueueV1beta1ClusterQueueSpec[] = {
-    {.name = "admissionChecks", .type = &kT49},
-    {.name = "admissionChecksStrategy", .type = &kKueueV1beta1AdmissionChecksStrategy},
-    {.name = "admissionScope", .type = &kKueueV1beta1AdmissionScope},
-    {.name = "cohort", .type = &kT15},
-    {.name = "fairSharing", .type = &kKueueV1beta1FairSharing},
-    {.name = "flavorFungibility", .type = &kKueueV1beta1FlavorFungibility, .default_json = "{}"},
-    {.name = "namespaceSelector", .type = &kKueueEmbeddedMetaLabelSelector},
-    {.name = "preemption", .type = &kKueueV1beta1ClusterQueuePreemption, .default_json = "{}"},
-    {.name = "queueingStrategy", .type = &kT52, .default_json = "\"BestEffortFIFO\""},
-    {.name = "resourceGroups", .type = &kT54},
-    {.name = "stopPolicy", .type = &kT57, .default_json = "\"None\""},
+    {.name = "admissionChecks", .type = &kT49, .doc = "Checks that every workload must pass."},
+    {.name = "admissionChecksStrategy", .type = &kKueueV1beta1AdmissionChecksStrategy, .doc = "Checks that a workload must pass, by flavor."},
+    {.name = "admissionScope", .type = &kKueueV1beta1AdmissionScope, .doc = "Whether past usage of the LocalQueues decides the order here."},
+    {.name = "cohort", .type = &kT15, .doc = "Cohort whose members lend each other quota that they do not use."},
+    {.name = "fairSharing", .type = &kKueueV1beta1FairSharing, .doc = "Weight of this queue when quota is shared fairly."},
+    {.name = "flavorFungibility", .type = &kKueueV1beta1FlavorFungibility, .default_json = "{}", .doc = "When to try the next flavor instead of borrowing or preempting in this one."},
+    {.name = "namespaceSelector", .type = &kKueueEmbeddedMetaLabelSelector, .doc = "Namespaces whose workloads may use this queue. Absent admits none, an empty selector all."},
+    {.name = "preemption", .type = &kKueueV1beta1ClusterQueuePreemption, .default_json = "{}", .doc = "Which workloads may be evicted to make room."},
+    {.name = "queueingStrategy", .type = &kT52, .default_json = "\"BestEffortFIFO\"", .doc = "BestEffortFIFO lets later workloads pass one that does not fit, StrictFIFO does not."},
+    {.name = "resourceGroups", .type = &kT54, .doc = "Resources that have quota here, and the flavors to try for them, in order. A resource is in one group only."},
+    {.name = "stopPolicy", .type = &kT57, .default_json = "\"None\"", .doc = "Hold stops new admissions; HoldAndDrain also evicts what runs."},
 };
-constinit const Type kKueueV1beta1ClusterQueueSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ClusterQueueSpec", .fields = kFKueueV1beta1ClusterQueueSpec, .rules = kR58};
+constinit const Type kKueueV1beta1ClusterQueueSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ClusterQueueSpec", .doc = "Quota and rules of a ClusterQueue.", .fields = kFKueueV1beta1ClusterQueueSpec, .rules = kR58};
 
 constexpr Field kFKueueV1beta1ClusterQueueStatus[] = {
-    {.name = "admittedWorkloads", .type = &kInt32Type},
-    {.name = "conditions", .type = &kT33},
-    {.name = "fairSharing", .type = &kKueueV1beta1FairSharingStatus},
-    {.name = "flavorsReservation", .type = &kT60},
-    {.name = "flavorsUsage", .type = &kT60},
-    {.name = "pendingWorkloads", .type = &kInt32Type},
-    {.name = "pendingWorkloadsStatus", .type = &kKueueV1beta1ClusterQueuePendingWorkloadsStatus},
-    {.name = "reservingWorkloads", .type = &kInt32Type},
+    {.name = "admittedWorkloads", .type = &kInt32Type, .doc = "Admitted workloads that have not finished."},
+    {.name = "conditions", .type = &kT33, .doc = "Active tells whether the queue can admit, and why not."},
+    {.name = "fairSharing", .type = &kKueueV1beta1FairSharingStatus, .doc = "State of fair sharing."},
+    {.name = "flavorsReservation", .type = &kT60, .doc = "Quota that is reserved, by flavor."},
+    {.name = "flavorsUsage", .type = &kT60, .doc = "Quota of admitted workloads, by flavor."},
+    {.name = "pendingWorkloads", .type = &kInt32Type, .doc = "Workloads that wait."},
+    {.name = "pendingWorkloadsStatus", .type = &kKueueV1beta1ClusterQueuePendingWorkloadsStatus, .doc = "Names of the first waiting workloads. Not filled in any more."},
+    {.name = "reservingWorkloads", .type = &kInt32Type, .doc = "Workloads that have quota reserved."},
 };
 constinit const Type kKueueV1beta1ClusterQueueStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ClusterQueueStatus", .fields = kFKueueV1beta1ClusterQueueStatus};
 
 constexpr Field kFKueueV1beta1Cohort[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta1CohortSpec},
-    {.name = "status", .type = &kKueueV1beta1CohortStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta1CohortSpec, .doc = "Place in the tree and quota of its own."},
+    {.name = "status", .type = &kKueueV1beta1CohortStatus, .doc = "State of the cohort."},
 };
-constinit const Type kKueueV1beta1Cohort{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.Cohort", .fields = kFKueueV1beta1Cohort};
+constinit const Type kKueueV1beta1Cohort{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.Cohort", .doc = "A group of ClusterQueues and Cohorts that share quota.", .fields = kFKueueV1beta1Cohort};
 
 constexpr Field kFKueueV1beta1CohortSpec[] = {
-    {.name = "fairSharing", .type = &kKueueV1beta1FairSharing},
-    {.name = "parentName", .type = &kT15},
-    {.name = "resourceGroups", .type = &kT54},
+    {.name = "fairSharing", .type = &kKueueV1beta1FairSharing, .doc = "Weight among the children of the parent."},
+    {.name = "parentName", .type = &kT15, .doc = "Cohort above this one. Absent for the root of a tree."},
+    {.name = "resourceGroups", .type = &kT54, .doc = "Quota that belongs to the cohort itself and that its members may borrow."},
 };
 constinit const Type kKueueV1beta1CohortSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.CohortSpec", .fields = kFKueueV1beta1CohortSpec};
 
 constexpr Field kFKueueV1beta1CohortStatus[] = {
-    {.name = "fairSharing", .type = &kKueueV1beta1FairSharingStatus},
+    {.name = "fairSharing", .type = &kKueueV1beta1FairSharingStatus, .doc = "State of fair sharing."},
 };
 constinit const Type kKueueV1beta1CohortStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.CohortStatus", .fields = kFKueueV1beta1CohortStatus};
 
 constexpr Field kFKueueV1beta1FairSharing[] = {
-    {.name = "weight", .type = &kQuantityType, .default_json = "1"},
+    {.name = "weight", .type = &kQuantityType, .default_json = "1", .doc = "Share in comparison with others. 0 means last in line."},
 };
 constinit const Type kKueueV1beta1FairSharing{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.FairSharing", .fields = kFKueueV1beta1FairSharing};
 
 constexpr Field kFKueueV1beta1FairSharingStatus[] = {
-    {.name = "admissionFairSharingStatus", .type = &kKueueV1beta1AdmissionFairSharingStatus},
-    {.name = "weightedShare", .type = &kInt64Type, .required = true},
+    {.name = "admissionFairSharingStatus", .type = &kKueueV1beta1AdmissionFairSharingStatus, .doc = "Usage over time."},
+    {.name = "weightedShare", .type = &kInt64Type, .required = true, .doc = "How much is used above nominal quota, in relation to the weight. 0 means within the nominal quota."},
 };
 constinit const Type kKueueV1beta1FairSharingStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.FairSharingStatus", .fields = kFKueueV1beta1FairSharingStatus};
 
 constexpr Field kFKueueV1beta1FlavorFungibility[] = {
-    {.name = "preference", .type = &kT63},
-    {.name = "whenCanBorrow", .type = &kT66, .default_json = "\"MayStopSearch\""},
-    {.name = "whenCanPreempt", .type = &kT69, .default_json = "\"TryNextFlavor\""},
+    {.name = "preference", .type = &kT63, .doc = "When both look further, whether to borrow or to preempt."},
+    {.name = "whenCanBorrow", .type = &kT66, .default_json = "\"MayStopSearch\"", .doc = "When a workload fits only by borrowing, MayStopSearch takes this flavor and TryNextFlavor looks further."},
+    {.name = "whenCanPreempt", .type = &kT69, .default_json = "\"TryNextFlavor\"", .doc = "When a workload fits only by preempting, MayStopSearch takes this flavor and TryNextFlavor looks further."},
 };
 constinit const Type kKueueV1beta1FlavorFungibility{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.FlavorFungibility", .fields = kFKueueV1beta1FlavorFungibility, .rules = kR70};
 
 constexpr Field kFKueueV1beta1FlavorQuotas[] = {
-    {.name = "name", .type = &kT15, .required = true},
-    {.name = "resources", .type = &kT72, .required = true},
+    {.name = "name", .type = &kT15, .required = true, .doc = "Name of the ResourceFlavor."},
+    {.name = "resources", .type = &kT72, .required = true, .doc = "Quota of each resource in this flavor."},
 };
 constinit const Type kKueueV1beta1FlavorQuotas{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.FlavorQuotas", .fields = kFKueueV1beta1FlavorQuotas};
 
 constexpr Field kFKueueV1beta1FlavorUsage[] = {
-    {.name = "name", .type = &kT15, .required = true},
-    {.name = "resources", .type = &kT73, .required = true},
+    {.name = "name", .type = &kT15, .required = true, .doc = "Name of the flavor."},
+    {.name = "resources", .type = &kT73, .required = true, .doc = "Usage of each resource."},
 };
 constinit const Type kKueueV1beta1FlavorUsage{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.FlavorUsage", .fields = kFKueueV1beta1FlavorUsage};
 
 constexpr Field kFKueueV1beta1KubeConfig[] = {
-    {.name = "location", .type = &kStringType, .required = true},
-    {.name = "locationType", .type = &kT76, .required = true, .default_json = "\"Secret\""},
+    {.name = "location", .type = &kStringType, .required = true, .doc = "Name of the Secret in Kueue's namespace, with the key \"kubeconfig\", or a path."},
+    {.name = "locationType", .type = &kT76, .required = true, .default_json = "\"Secret\"", .doc = "Secret or Path."},
 };
 constinit const Type kKueueV1beta1KubeConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.KubeConfig", .fields = kFKueueV1beta1KubeConfig};
 
 constexpr Field kFKueueV1beta1LocalQueue[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta1LocalQueueSpec},
-    {.name = "status", .type = &kKueueV1beta1LocalQueueStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta1LocalQueueSpec, .doc = "Which ClusterQueue serves it."},
+    {.name = "status", .type = &kKueueV1beta1LocalQueueStatus, .doc = "Usage and state."},
 };
-constinit const Type kKueueV1beta1LocalQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.LocalQueue", .fields = kFKueueV1beta1LocalQueue};
+constinit const Type kKueueV1beta1LocalQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.LocalQueue", .doc = "The queue of a namespace. Jobs name it in the label kueue.x-k8s.io/queue-name.", .fields = kFKueueV1beta1LocalQueue};
 
 constexpr Field kFKueueV1beta1LocalQueueFairSharingStatus[] = {
-    {.name = "admissionFairSharingStatus", .type = &kKueueV1beta1AdmissionFairSharingStatus},
-    {.name = "weightedShare", .type = &kInt64Type, .required = true},
+    {.name = "admissionFairSharingStatus", .type = &kKueueV1beta1AdmissionFairSharingStatus, .doc = "Usage over time."},
+    {.name = "weightedShare", .type = &kInt64Type, .required = true, .doc = "How much is used above nominal quota, in relation to the weight."},
 };
 constinit const Type kKueueV1beta1LocalQueueFairSharingStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.LocalQueueFairSharingStatus", .fields = kFKueueV1beta1LocalQueueFairSharingStatus};
 
@@ -541,223 +541,223 @@ constexpr Field kFKueueV1beta1LocalQueueFlavorStatus[] = {
 constinit const Type kKueueV1beta1LocalQueueFlavorStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.LocalQueueFlavorStatus", .fields = kFKueueV1beta1LocalQueueFlavorStatus};
 
 constexpr Field kFKueueV1beta1LocalQueueFlavorUsage[] = {
-    {.name = "name", .type = &kT15, .required = true},
-    {.name = "resources", .type = &kT82, .required = true},
+    {.name = "name", .type = &kT15, .required = true, .doc = "Name of the flavor."},
+    {.name = "resources", .type = &kT82, .required = true, .doc = "Usage of each resource."},
 };
 constinit const Type kKueueV1beta1LocalQueueFlavorUsage{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.LocalQueueFlavorUsage", .fields = kFKueueV1beta1LocalQueueFlavorUsage};
 
 constexpr Field kFKueueV1beta1LocalQueueResourceUsage[] = {
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "total", .type = &kQuantityType},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "Name of the resource."},
+    {.name = "total", .type = &kQuantityType, .doc = "How much is used."},
 };
 constinit const Type kKueueV1beta1LocalQueueResourceUsage{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.LocalQueueResourceUsage", .fields = kFKueueV1beta1LocalQueueResourceUsage};
 
 constexpr Field kFKueueV1beta1LocalQueueSpec[] = {
-    {.name = "clusterQueue", .type = &kT83},
-    {.name = "fairSharing", .type = &kKueueV1beta1FairSharing},
-    {.name = "stopPolicy", .type = &kT57, .default_json = "\"None\""},
+    {.name = "clusterQueue", .type = &kT83, .doc = "ClusterQueue that serves this queue. It cannot be changed."},
+    {.name = "fairSharing", .type = &kKueueV1beta1FairSharing, .doc = "Weight when past usage decides the order."},
+    {.name = "stopPolicy", .type = &kT57, .default_json = "\"None\"", .doc = "Hold stops new admissions; HoldAndDrain also evicts what runs."},
 };
 constinit const Type kKueueV1beta1LocalQueueSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.LocalQueueSpec", .fields = kFKueueV1beta1LocalQueueSpec};
 
 constexpr Field kFKueueV1beta1LocalQueueStatus[] = {
-    {.name = "admittedWorkloads", .type = &kInt32Type},
-    {.name = "conditions", .type = &kT33},
-    {.name = "fairSharing", .type = &kKueueV1beta1LocalQueueFairSharingStatus},
-    {.name = "flavorUsage", .type = &kT84},
-    {.name = "flavors", .type = &kT85},
-    {.name = "flavorsReservation", .type = &kT84},
-    {.name = "pendingWorkloads", .type = &kInt32Type},
-    {.name = "reservingWorkloads", .type = &kInt32Type},
+    {.name = "admittedWorkloads", .type = &kInt32Type, .doc = "Admitted workloads that have not finished."},
+    {.name = "conditions", .type = &kT33, .doc = "Active tells whether workloads can be admitted from here, and why not."},
+    {.name = "fairSharing", .type = &kKueueV1beta1LocalQueueFairSharingStatus, .doc = "State of fair sharing."},
+    {.name = "flavorUsage", .type = &kT84, .doc = "Quota of admitted workloads, by flavor."},
+    {.name = "flavors", .type = &kT85, .doc = "Flavors of the ClusterQueue. Not filled in any more."},
+    {.name = "flavorsReservation", .type = &kT84, .doc = "Quota that is reserved, by flavor."},
+    {.name = "pendingWorkloads", .type = &kInt32Type, .doc = "Workloads that wait."},
+    {.name = "reservingWorkloads", .type = &kInt32Type, .doc = "Workloads that have quota reserved."},
 };
 constinit const Type kKueueV1beta1LocalQueueStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.LocalQueueStatus", .fields = kFKueueV1beta1LocalQueueStatus};
 
 constexpr Field kFKueueV1beta1MultiKueueCluster[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta1MultiKueueClusterSpec},
-    {.name = "status", .type = &kKueueV1beta1MultiKueueClusterStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta1MultiKueueClusterSpec, .doc = "How to reach it."},
+    {.name = "status", .type = &kKueueV1beta1MultiKueueClusterStatus, .doc = "State of the connection."},
 };
-constinit const Type kKueueV1beta1MultiKueueCluster{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.MultiKueueCluster", .fields = kFKueueV1beta1MultiKueueCluster};
+constinit const Type kKueueV1beta1MultiKueueCluster{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.MultiKueueCluster", .doc = "A worker cluster that jobs can be sent to.", .fields = kFKueueV1beta1MultiKueueCluster};
 
 constexpr Field kFKueueV1beta1MultiKueueClusterSpec[] = {
-    {.name = "clusterProfileRef", .type = &kKueueV1beta1ClusterProfileReference},
-    {.name = "kubeConfig", .type = &kKueueV1beta1KubeConfig, .required = true},
+    {.name = "clusterProfileRef", .type = &kKueueV1beta1ClusterProfileReference, .doc = "ClusterProfile that describes the cluster."},
+    {.name = "kubeConfig", .type = &kKueueV1beta1KubeConfig, .required = true, .doc = "kubeconfig with the credentials."},
 };
 constinit const Type kKueueV1beta1MultiKueueClusterSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.MultiKueueClusterSpec", .fields = kFKueueV1beta1MultiKueueClusterSpec};
 
 constexpr Field kFKueueV1beta1MultiKueueClusterStatus[] = {
-    {.name = "conditions", .type = &kT33},
+    {.name = "conditions", .type = &kT33, .doc = "Active tells whether the cluster is connected."},
 };
 constinit const Type kKueueV1beta1MultiKueueClusterStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.MultiKueueClusterStatus", .fields = kFKueueV1beta1MultiKueueClusterStatus};
 
 constexpr Field kFKueueV1beta1MultiKueueConfig[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta1MultiKueueConfigSpec},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta1MultiKueueConfigSpec, .doc = "The clusters."},
 };
-constinit const Type kKueueV1beta1MultiKueueConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.MultiKueueConfig", .fields = kFKueueV1beta1MultiKueueConfig};
+constinit const Type kKueueV1beta1MultiKueueConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.MultiKueueConfig", .doc = "Worker clusters that one admission check uses.", .fields = kFKueueV1beta1MultiKueueConfig};
 
 constexpr Field kFKueueV1beta1MultiKueueConfigSpec[] = {
-    {.name = "clusters", .type = &kT87, .required = true},
+    {.name = "clusters", .type = &kT87, .required = true, .doc = "Names of MultiKueueClusters, in the order to try them."},
 };
 constinit const Type kKueueV1beta1MultiKueueConfigSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.MultiKueueConfigSpec", .fields = kFKueueV1beta1MultiKueueConfigSpec};
 
 constexpr Field kFKueueV1beta1PodSet[] = {
-    {.name = "count", .type = &kT28, .required = true, .default_json = "1"},
-    {.name = "minCount", .type = &kT89},
-    {.name = "name", .type = &kT22, .default_json = "\"main\""},
-    {.name = "template", .type = &kKueueEmbeddedCorePodTemplateSpec, .required = true},
-    {.name = "topologyRequest", .type = &kKueueV1beta1PodSetTopologyRequest},
+    {.name = "count", .type = &kT28, .required = true, .default_json = "1", .doc = "How many Pods."},
+    {.name = "minCount", .type = &kT89, .doc = "The fewest Pods that the job can start with; makes partial admission possible. One pod set may have it."},
+    {.name = "name", .type = &kT22, .default_json = "\"main\"", .doc = "Name of the group, unique in the workload."},
+    {.name = "template", .type = &kKueueEmbeddedCorePodTemplateSpec, .required = true, .doc = "The Pods. Of their metadata only labels and annotations count."},
+    {.name = "topologyRequest", .type = &kKueueV1beta1PodSetTopologyRequest, .doc = "Where the Pods shall be with regard to each other."},
 };
-constinit const Type kKueueV1beta1PodSet{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.PodSet", .fields = kFKueueV1beta1PodSet, .rules = kR90};
+constinit const Type kKueueV1beta1PodSet{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.PodSet", .doc = "A group of equal Pods.", .fields = kFKueueV1beta1PodSet, .rules = kR90};
 
 constexpr Field kFKueueV1beta1PodSetAssignment[] = {
-    {.name = "count", .type = &kT28},
-    {.name = "delayedTopologyRequest", .type = &kStringType},
-    {.name = "flavors", .type = &kT91},
-    {.name = "name", .type = &kT22, .required = true, .default_json = "\"main\""},
-    {.name = "resourceUsage", .type = &kQuantityMapType},
-    {.name = "topologyAssignment", .type = &kKueueV1beta1TopologyAssignment},
+    {.name = "count", .type = &kT28, .doc = "How many Pods were admitted; less than asked for with partial admission."},
+    {.name = "delayedTopologyRequest", .type = &kStringType, .doc = "Pending while the places are assigned only after the admission checks, Ready once they are."},
+    {.name = "flavors", .type = &kT91, .doc = "ResourceFlavor for each resource."},
+    {.name = "name", .type = &kT22, .required = true, .default_json = "\"main\"", .doc = "Name of the pod set."},
+    {.name = "resourceUsage", .type = &kQuantityMapType, .doc = "Quota for all Pods of the set together."},
+    {.name = "topologyAssignment", .type = &kKueueV1beta1TopologyAssignment, .doc = "Where the Pods go."},
 };
-constinit const Type kKueueV1beta1PodSetAssignment{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.PodSetAssignment", .fields = kFKueueV1beta1PodSetAssignment};
+constinit const Type kKueueV1beta1PodSetAssignment{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.PodSetAssignment", .doc = "What one pod set got.", .fields = kFKueueV1beta1PodSetAssignment};
 
 constexpr Field kFKueueV1beta1PodSetRequest[] = {
-    {.name = "name", .type = &kT22, .required = true},
-    {.name = "resources", .type = &kQuantityMapType},
+    {.name = "name", .type = &kT22, .required = true, .doc = "Name of the pod set."},
+    {.name = "resources", .type = &kQuantityMapType, .doc = "What all its Pods request together."},
 };
 constinit const Type kKueueV1beta1PodSetRequest{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.PodSetRequest", .fields = kFKueueV1beta1PodSetRequest};
 
 constexpr Field kFKueueV1beta1PodSetTopologyRequest[] = {
-    {.name = "podIndexLabel", .type = &kStringType},
-    {.name = "podSetGroupName", .type = &kStringType},
-    {.name = "podSetSliceRequiredTopology", .type = &kStringType},
-    {.name = "podSetSliceSize", .type = &kT89},
-    {.name = "preferred", .type = &kStringType},
-    {.name = "required", .type = &kStringType},
-    {.name = "subGroupCount", .type = &kInt32Type},
-    {.name = "subGroupIndexLabel", .type = &kStringType},
-    {.name = "unconstrained", .type = &kBoolType},
+    {.name = "podIndexLabel", .type = &kStringType, .doc = "Label that holds a Pod's index in the pod set."},
+    {.name = "podSetGroupName", .type = &kStringType, .doc = "Pod sets of the same name get flavors and places together."},
+    {.name = "podSetSliceRequiredTopology", .type = &kStringType, .doc = "Topology level in one domain of which each slice must be."},
+    {.name = "podSetSliceSize", .type = &kT89, .doc = "Number of Pods in a slice."},
+    {.name = "preferred", .type = &kStringType, .doc = "Topology level in one domain of which the Pods should be, if possible."},
+    {.name = "required", .type = &kStringType, .doc = "Topology level in one domain of which all Pods must be."},
+    {.name = "subGroupCount", .type = &kInt32Type, .doc = "How many replicated Jobs the group has."},
+    {.name = "subGroupIndexLabel", .type = &kStringType, .doc = "Label that holds the index of a Pod's replicated Job within the group."},
+    {.name = "unconstrained", .type = &kBoolType, .doc = "The Pods may be anywhere, but places are still assigned by Kueue."},
 };
-constinit const Type kKueueV1beta1PodSetTopologyRequest{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.PodSetTopologyRequest", .fields = kFKueueV1beta1PodSetTopologyRequest};
+constinit const Type kKueueV1beta1PodSetTopologyRequest{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.PodSetTopologyRequest", .doc = "Wishes about the place of Pods in the topology.", .fields = kFKueueV1beta1PodSetTopologyRequest};
 
 constexpr Field kFKueueV1beta1PodSetUpdate[] = {
-    {.name = "annotations", .type = &kStringMapType},
-    {.name = "labels", .type = &kStringMapType},
-    {.name = "name", .type = &kT22, .required = true},
-    {.name = "nodeSelector", .type = &kStringMapType},
-    {.name = "tolerations", .type = &kT93},
+    {.name = "annotations", .type = &kStringMapType, .doc = "Annotations to add."},
+    {.name = "labels", .type = &kStringMapType, .doc = "Labels to add."},
+    {.name = "name", .type = &kT22, .required = true, .doc = "Name of the pod set."},
+    {.name = "nodeSelector", .type = &kStringMapType, .doc = "Node labels to ask for."},
+    {.name = "tolerations", .type = &kT93, .doc = "Tolerations to add."},
 };
-constinit const Type kKueueV1beta1PodSetUpdate{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.PodSetUpdate", .fields = kFKueueV1beta1PodSetUpdate};
+constinit const Type kKueueV1beta1PodSetUpdate{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.PodSetUpdate", .doc = "Additions to the Pods of a pod set.", .fields = kFKueueV1beta1PodSetUpdate};
 
 constexpr Field kFKueueV1beta1ProvisioningRequestConfig[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta1ProvisioningRequestConfigSpec},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta1ProvisioningRequestConfigSpec, .doc = "Settings for the requests."},
 };
-constinit const Type kKueueV1beta1ProvisioningRequestConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ProvisioningRequestConfig", .fields = kFKueueV1beta1ProvisioningRequestConfig};
+constinit const Type kKueueV1beta1ProvisioningRequestConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ProvisioningRequestConfig", .doc = "How ProvisioningRequests are made for workloads.", .fields = kFKueueV1beta1ProvisioningRequestConfig};
 
 constexpr Field kFKueueV1beta1ProvisioningRequestConfigSpec[] = {
-    {.name = "managedResources", .type = &kT95},
-    {.name = "parameters", .type = &kT99},
-    {.name = "podSetMergePolicy", .type = &kT102},
-    {.name = "podSetUpdates", .type = &kKueueV1beta1ProvisioningRequestPodSetUpdates},
-    {.name = "provisioningClassName", .type = &kT15, .required = true},
-    {.name = "retryStrategy", .type = &kKueueV1beta1ProvisioningRequestRetryStrategy, .default_json = "{\"backoffBaseSeconds\":60,\"backoffLimitCount\":3,\"backoffMaxSeconds\":1800}"},
+    {.name = "managedResources", .type = &kT95, .doc = "Only pod sets that request one of these need a ProvisioningRequest. Empty means every pod set."},
+    {.name = "parameters", .type = &kT99, .doc = "Passed on to the ProvisioningRequest."},
+    {.name = "podSetMergePolicy", .type = &kT102, .doc = "Which pod sets are merged into one in the request."},
+    {.name = "podSetUpdates", .type = &kKueueV1beta1ProvisioningRequestPodSetUpdates, .doc = "What the answer adds to the Pods."},
+    {.name = "provisioningClassName", .type = &kT15, .required = true, .doc = "Class of the ProvisioningRequests."},
+    {.name = "retryStrategy", .type = &kKueueV1beta1ProvisioningRequestRetryStrategy, .default_json = "{\"backoffBaseSeconds\":60,\"backoffLimitCount\":3,\"backoffMaxSeconds\":1800}", .doc = "What happens when a request fails."},
 };
 constinit const Type kKueueV1beta1ProvisioningRequestConfigSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ProvisioningRequestConfigSpec", .fields = kFKueueV1beta1ProvisioningRequestConfigSpec};
 
 constexpr Field kFKueueV1beta1ProvisioningRequestPodSetUpdates[] = {
-    {.name = "nodeSelector", .type = &kT103},
+    {.name = "nodeSelector", .type = &kT103, .doc = "Node labels to ask for."},
 };
 constinit const Type kKueueV1beta1ProvisioningRequestPodSetUpdates{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ProvisioningRequestPodSetUpdates", .fields = kFKueueV1beta1ProvisioningRequestPodSetUpdates};
 
 constexpr Field kFKueueV1beta1ProvisioningRequestPodSetUpdatesNodeSelector[] = {
-    {.name = "key", .type = &kT105, .required = true},
-    {.name = "valueFromProvisioningClassDetail", .type = &kT107, .required = true},
+    {.name = "key", .type = &kT105, .required = true, .doc = "Key of the node label."},
+    {.name = "valueFromProvisioningClassDetail", .type = &kT107, .required = true, .doc = "Key of the request's provisioningClassDetails that holds the value."},
 };
 constinit const Type kKueueV1beta1ProvisioningRequestPodSetUpdatesNodeSelector{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ProvisioningRequestPodSetUpdatesNodeSelector", .fields = kFKueueV1beta1ProvisioningRequestPodSetUpdatesNodeSelector};
 
 constexpr Field kFKueueV1beta1ProvisioningRequestRetryStrategy[] = {
-    {.name = "backoffBaseSeconds", .type = &kInt32Type, .default_json = "60"},
-    {.name = "backoffLimitCount", .type = &kInt32Type, .default_json = "3"},
-    {.name = "backoffMaxSeconds", .type = &kInt32Type, .default_json = "1800"},
+    {.name = "backoffBaseSeconds", .type = &kInt32Type, .default_json = "60", .doc = "Wait before the first retry; it doubles with each further one."},
+    {.name = "backoffLimitCount", .type = &kInt32Type, .default_json = "3", .doc = "How many times a failed request is made again."},
+    {.name = "backoffMaxSeconds", .type = &kInt32Type, .default_json = "1800", .doc = "The longest wait."},
 };
 constinit const Type kKueueV1beta1ProvisioningRequestRetryStrategy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ProvisioningRequestRetryStrategy", .fields = kFKueueV1beta1ProvisioningRequestRetryStrategy};
 
 constexpr Field kFKueueV1beta1ReclaimablePod[] = {
-    {.name = "count", .type = &kT28, .required = true},
-    {.name = "name", .type = &kT22, .required = true},
+    {.name = "count", .type = &kT28, .required = true, .doc = "How many of its Pods no longer need quota."},
+    {.name = "name", .type = &kT22, .required = true, .doc = "Name of the pod set."},
 };
 constinit const Type kKueueV1beta1ReclaimablePod{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ReclaimablePod", .fields = kFKueueV1beta1ReclaimablePod};
 
 constexpr Field kFKueueV1beta1RequeueState[] = {
-    {.name = "count", .type = &kT28},
-    {.name = "requeueAt", .type = &kTimeType},
+    {.name = "count", .type = &kT28, .doc = "How often the workload was held back after its Pods did not get ready in time."},
+    {.name = "requeueAt", .type = &kTimeType, .doc = "When the workload is queued again."},
 };
 constinit const Type kKueueV1beta1RequeueState{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.RequeueState", .fields = kFKueueV1beta1RequeueState};
 
 constexpr Field kFKueueV1beta1ResourceFlavor[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta1ResourceFlavorSpec},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta1ResourceFlavorSpec, .doc = "How the nodes are recognised."},
 };
-constinit const Type kKueueV1beta1ResourceFlavor{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ResourceFlavor", .fields = kFKueueV1beta1ResourceFlavor};
+constinit const Type kKueueV1beta1ResourceFlavor{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ResourceFlavor", .doc = "A kind of nodes that quota is counted for.", .fields = kFKueueV1beta1ResourceFlavor};
 
 constexpr Field kFKueueV1beta1ResourceFlavorSpec[] = {
-    {.name = "nodeLabels", .type = &kT78},
-    {.name = "nodeTaints", .type = &kT109},
-    {.name = "tolerations", .type = &kT110},
-    {.name = "topologyName", .type = &kT15},
+    {.name = "nodeLabels", .type = &kT78, .doc = "Labels of the nodes. Admitted Pods get them as node selector."},
+    {.name = "nodeTaints", .type = &kT109, .doc = "Taints of the nodes. Workloads whose Pods do not tolerate them do not get this flavor."},
+    {.name = "tolerations", .type = &kT110, .doc = "Tolerations that admitted Pods get."},
+    {.name = "topologyName", .type = &kT15, .doc = "Topology of the nodes; Kueue then also assigns places. It cannot be changed once set."},
 };
 constinit const Type kKueueV1beta1ResourceFlavorSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ResourceFlavorSpec", .fields = kFKueueV1beta1ResourceFlavorSpec, .rules = kR111};
 
 constexpr Field kFKueueV1beta1ResourceGroup[] = {
-    {.name = "coveredResources", .type = &kT112, .required = true},
-    {.name = "flavors", .type = &kT113, .required = true},
+    {.name = "coveredResources", .type = &kT112, .required = true, .doc = "The resources, such as cpu, memory or nvidia.com/gpu."},
+    {.name = "flavors", .type = &kT113, .required = true, .doc = "Flavors to try, in order. Each lists exactly the covered resources, in the same order."},
 };
-constinit const Type kKueueV1beta1ResourceGroup{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ResourceGroup", .fields = kFKueueV1beta1ResourceGroup, .rules = kR114};
+constinit const Type kKueueV1beta1ResourceGroup{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ResourceGroup", .doc = "Resources that get their flavor together.", .fields = kFKueueV1beta1ResourceGroup, .rules = kR114};
 
 constexpr Field kFKueueV1beta1ResourceQuota[] = {
-    {.name = "borrowingLimit", .type = &kQuantityType},
-    {.name = "lendingLimit", .type = &kQuantityType},
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "nominalQuota", .type = &kQuantityType, .required = true},
+    {.name = "borrowingLimit", .type = &kQuantityType, .doc = "The most that may be borrowed from the cohort on top. Absent means no limit."},
+    {.name = "lendingLimit", .type = &kQuantityType, .doc = "The most of the nominal quota that others may borrow. Absent means all of it."},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "Name of the resource."},
+    {.name = "nominalQuota", .type = &kQuantityType, .required = true, .doc = "What belongs to the queue."},
 };
 constinit const Type kKueueV1beta1ResourceQuota{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ResourceQuota", .fields = kFKueueV1beta1ResourceQuota};
 
 constexpr Field kFKueueV1beta1ResourceUsage[] = {
-    {.name = "borrowed", .type = &kQuantityType},
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "total", .type = &kQuantityType},
+    {.name = "borrowed", .type = &kQuantityType, .doc = "How much of it is borrowed from the cohort."},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "Name of the resource."},
+    {.name = "total", .type = &kQuantityType, .doc = "How much is used, borrowed quota included."},
 };
 constinit const Type kKueueV1beta1ResourceUsage{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.ResourceUsage", .fields = kFKueueV1beta1ResourceUsage};
 
 constexpr Field kFKueueV1beta1SchedulingStats[] = {
-    {.name = "evictions", .type = &kT116},
+    {.name = "evictions", .type = &kT116, .doc = "Counters of evictions."},
 };
 constinit const Type kKueueV1beta1SchedulingStats{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.SchedulingStats", .fields = kFKueueV1beta1SchedulingStats};
 
 constexpr Field kFKueueV1beta1Topology[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta1TopologySpec},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta1TopologySpec, .doc = "The levels."},
 };
-constinit const Type kKueueV1beta1Topology{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.Topology", .fields = kFKueueV1beta1Topology};
+constinit const Type kKueueV1beta1Topology{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.Topology", .doc = "Levels of closeness of nodes, such as block, rack and host.", .fields = kFKueueV1beta1Topology};
 
 constexpr Field kFKueueV1beta1TopologyAssignment[] = {
-    {.name = "domains", .type = &kT117, .required = true},
-    {.name = "levels", .type = &kT119, .required = true},
+    {.name = "domains", .type = &kT117, .required = true, .doc = "The domains and how many Pods each takes."},
+    {.name = "levels", .type = &kT119, .required = true, .doc = "Node labels of the topology's levels, outermost first."},
 };
-constinit const Type kKueueV1beta1TopologyAssignment{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.TopologyAssignment", .fields = kFKueueV1beta1TopologyAssignment};
+constinit const Type kKueueV1beta1TopologyAssignment{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.TopologyAssignment", .doc = "Places of Pods, packed into slices.", .fields = kFKueueV1beta1TopologyAssignment};
 
 constexpr Field kFKueueV1beta1TopologyDomainAssignment[] = {
-    {.name = "count", .type = &kT89, .required = true},
-    {.name = "values", .type = &kT119, .required = true},
+    {.name = "count", .type = &kT89, .required = true, .doc = "How many Pods go there."},
+    {.name = "values", .type = &kT119, .required = true, .doc = "The domain's value at each level."},
 };
 constinit const Type kKueueV1beta1TopologyDomainAssignment{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.TopologyDomainAssignment", .fields = kFKueueV1beta1TopologyDomainAssignment};
 
@@ -768,299 +768,299 @@ constexpr Field kFKueueV1beta1TopologyInfo[] = {
 constinit const Type kKueueV1beta1TopologyInfo{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.TopologyInfo", .fields = kFKueueV1beta1TopologyInfo};
 
 constexpr Field kFKueueV1beta1TopologyLevel[] = {
-    {.name = "nodeLabel", .type = &kT121, .required = true},
+    {.name = "nodeLabel", .type = &kT121, .required = true, .doc = "Node label whose values are the domains of this level."},
 };
 constinit const Type kKueueV1beta1TopologyLevel{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.TopologyLevel", .fields = kFKueueV1beta1TopologyLevel};
 
 constexpr Field kFKueueV1beta1TopologySpec[] = {
-    {.name = "levels", .type = &kT123, .required = true},
+    {.name = "levels", .type = &kT123, .required = true, .doc = "Levels from the outermost to the innermost. kubernetes.io/hostname may only be the last."},
 };
 constinit const Type kKueueV1beta1TopologySpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.TopologySpec", .fields = kFKueueV1beta1TopologySpec};
 
 constexpr Field kFKueueV1beta1UnhealthyNode[] = {
-    {.name = "name", .type = &kStringType, .required = true},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "Name of the node."},
 };
 constinit const Type kKueueV1beta1UnhealthyNode{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.UnhealthyNode", .fields = kFKueueV1beta1UnhealthyNode};
 
 constexpr Field kFKueueV1beta1Workload[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta1WorkloadSpec},
-    {.name = "status", .type = &kKueueV1beta1WorkloadStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta1WorkloadSpec, .doc = "What is asked for."},
+    {.name = "status", .type = &kKueueV1beta1WorkloadStatus, .doc = "What was decided."},
 };
-constinit const Type kKueueV1beta1Workload{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.Workload", .fields = kFKueueV1beta1Workload, .rules = kR124};
+constinit const Type kKueueV1beta1Workload{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.Workload", .doc = "A job as Kueue sees it, with what it asks for and whether it may run. Normally made by the integration of the job's kind.", .fields = kFKueueV1beta1Workload, .rules = kR124};
 
 constexpr Field kFKueueV1beta1WorkloadPriorityClass[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "description", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "value", .type = &kInt32Type, .required = true},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "description", .type = &kStringType, .doc = "What the class is for."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "value", .type = &kInt32Type, .required = true, .doc = "The priority; higher comes first."},
 };
-constinit const Type kKueueV1beta1WorkloadPriorityClass{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.WorkloadPriorityClass", .fields = kFKueueV1beta1WorkloadPriorityClass};
+constinit const Type kKueueV1beta1WorkloadPriorityClass{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.WorkloadPriorityClass", .doc = "A priority for workloads that does not touch the priority of their Pods.", .fields = kFKueueV1beta1WorkloadPriorityClass};
 
 constexpr Field kFKueueV1beta1WorkloadSchedulingStatsEviction[] = {
-    {.name = "count", .type = &kT28, .required = true},
-    {.name = "reason", .type = &kT26, .required = true},
-    {.name = "underlyingCause", .type = &kT26, .required = true},
+    {.name = "count", .type = &kT28, .required = true, .doc = "How many there were."},
+    {.name = "reason", .type = &kT26, .required = true, .doc = "Reason of the evictions."},
+    {.name = "underlyingCause", .type = &kT26, .required = true, .doc = "Cause behind the reason, where there is one."},
 };
 constinit const Type kKueueV1beta1WorkloadSchedulingStatsEviction{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.WorkloadSchedulingStatsEviction", .fields = kFKueueV1beta1WorkloadSchedulingStatsEviction};
 
 constexpr Field kFKueueV1beta1WorkloadSpec[] = {
-    {.name = "active", .type = &kBoolType, .default_json = "true"},
-    {.name = "maximumExecutionTimeSeconds", .type = &kT89},
-    {.name = "podSets", .type = &kT126, .required = true},
-    {.name = "priority", .type = &kInt32Type},
-    {.name = "priorityClassName", .type = &kT15},
-    {.name = "priorityClassSource", .type = &kT129, .default_json = "\"\""},
-    {.name = "queueName", .type = &kT15},
+    {.name = "active", .type = &kBoolType, .default_json = "true", .doc = "False evicts the workload and keeps it from being queued."},
+    {.name = "maximumExecutionTimeSeconds", .type = &kT89, .doc = "How long the workload may be admitted in total before it is deactivated."},
+    {.name = "podSets", .type = &kT126, .required = true, .doc = "Groups of equal Pods, each with its template and count. At most 18."},
+    {.name = "priority", .type = &kInt32Type, .doc = "Priority of the workload; higher comes first and may preempt lower."},
+    {.name = "priorityClassName", .type = &kT15, .doc = "Name of the class that the priority was taken from."},
+    {.name = "priorityClassSource", .type = &kT129, .default_json = "\"\"", .doc = "Which kind of class that is."},
+    {.name = "queueName", .type = &kT15, .doc = "LocalQueue of the same namespace that the workload waits in. It cannot change while quota is reserved."},
 };
-constinit const Type kKueueV1beta1WorkloadSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.WorkloadSpec", .fields = kFKueueV1beta1WorkloadSpec, .rules = kR130};
+constinit const Type kKueueV1beta1WorkloadSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.WorkloadSpec", .doc = "What a workload asks for.", .fields = kFKueueV1beta1WorkloadSpec, .rules = kR130};
 
 constexpr Field kFKueueV1beta1WorkloadStatus[] = {
-    {.name = "accumulatedPastExexcutionTimeSeconds", .type = &kInt32Type},
-    {.name = "admission", .type = &kKueueV1beta1Admission},
-    {.name = "admissionChecks", .type = &kT131},
-    {.name = "clusterName", .type = &kStringType},
-    {.name = "conditions", .type = &kT33},
-    {.name = "nominatedClusterNames", .type = &kT133},
-    {.name = "reclaimablePods", .type = &kT134},
-    {.name = "requeueState", .type = &kKueueV1beta1RequeueState},
-    {.name = "resourceRequests", .type = &kT135},
-    {.name = "schedulingStats", .type = &kKueueV1beta1SchedulingStats},
-    {.name = "unhealthyNodes", .type = &kT136},
+    {.name = "accumulatedPastExexcutionTimeSeconds", .type = &kInt32Type, .doc = "Time spent in earlier admissions, counted against maximumExecutionTimeSeconds."},
+    {.name = "admission", .type = &kKueueV1beta1Admission, .doc = "The reserved quota. Absent while nothing is reserved."},
+    {.name = "admissionChecks", .type = &kT131, .doc = "State of each admission check that the workload must pass."},
+    {.name = "clusterName", .type = &kStringType, .doc = "Worker cluster that runs the workload."},
+    {.name = "conditions", .type = &kT33, .doc = "QuotaReserved, Admitted, Evicted, Preempted, PodsReady, Finished and others."},
+    {.name = "nominatedClusterNames", .type = &kT133, .doc = "Worker clusters that are asked to run the workload."},
+    {.name = "reclaimablePods", .type = &kT134, .doc = "Pods that have finished and no longer need their quota."},
+    {.name = "requeueState", .type = &kKueueV1beta1RequeueState, .doc = "How often and until when the workload is held back after an eviction."},
+    {.name = "resourceRequests", .type = &kT135, .doc = "What the workload was found to request while it waits. Removed once quota is reserved."},
+    {.name = "schedulingStats", .type = &kKueueV1beta1SchedulingStats, .doc = "How often the workload was evicted, by reason."},
+    {.name = "unhealthyNodes", .type = &kT136, .doc = "Nodes of the assignment that failed and whose Pods need another place."},
 };
-constinit const Type kKueueV1beta1WorkloadStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.WorkloadStatus", .fields = kFKueueV1beta1WorkloadStatus, .rules = kR137};
+constinit const Type kKueueV1beta1WorkloadStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta1.WorkloadStatus", .doc = "What was decided about a workload.", .fields = kFKueueV1beta1WorkloadStatus, .rules = kR137};
 
 constexpr Field kFKueueV1beta2Admission[] = {
-    {.name = "clusterQueue", .type = &kT15},
-    {.name = "podSetAssignments", .type = &kT138},
+    {.name = "clusterQueue", .type = &kT15, .doc = "ClusterQueue that gave the quota."},
+    {.name = "podSetAssignments", .type = &kT138, .doc = "What each pod set got."},
 };
-constinit const Type kKueueV1beta2Admission{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.Admission", .fields = kFKueueV1beta2Admission};
+constinit const Type kKueueV1beta2Admission{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.Admission", .doc = "Reserved quota.", .fields = kFKueueV1beta2Admission};
 
 constexpr Field kFKueueV1beta2AdmissionCheck[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta2AdmissionCheckSpec},
-    {.name = "status", .type = &kKueueV1beta2AdmissionCheckStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta2AdmissionCheckSpec, .doc = "Who decides and how."},
+    {.name = "status", .type = &kKueueV1beta2AdmissionCheckStatus, .doc = "State of the check."},
 };
-constinit const Type kKueueV1beta2AdmissionCheck{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.AdmissionCheck", .fields = kFKueueV1beta2AdmissionCheck};
+constinit const Type kKueueV1beta2AdmissionCheck{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.AdmissionCheck", .doc = "A condition that workloads must meet before they are admitted, decided by a controller.", .fields = kFKueueV1beta2AdmissionCheck};
 
 constexpr Field kFKueueV1beta2AdmissionCheckParametersReference[] = {
-    {.name = "apiGroup", .type = &kT140, .required = true},
-    {.name = "kind", .type = &kT142, .required = true},
-    {.name = "name", .type = &kT144, .required = true},
+    {.name = "apiGroup", .type = &kT140, .required = true, .doc = "Group of the object."},
+    {.name = "kind", .type = &kT142, .required = true, .doc = "Kind of the object."},
+    {.name = "name", .type = &kT144, .required = true, .doc = "Name of the object."},
 };
 constinit const Type kKueueV1beta2AdmissionCheckParametersReference{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.AdmissionCheckParametersReference", .fields = kFKueueV1beta2AdmissionCheckParametersReference};
 
 constexpr Field kFKueueV1beta2AdmissionCheckSpec[] = {
-    {.name = "controllerName", .type = &kT146, .required = true},
-    {.name = "parameters", .type = &kKueueV1beta2AdmissionCheckParametersReference},
+    {.name = "controllerName", .type = &kT146, .required = true, .doc = "Controller that works on the check. It cannot be changed."},
+    {.name = "parameters", .type = &kKueueV1beta2AdmissionCheckParametersReference, .doc = "Object with more settings for the controller."},
 };
 constinit const Type kKueueV1beta2AdmissionCheckSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.AdmissionCheckSpec", .fields = kFKueueV1beta2AdmissionCheckSpec};
 
 constexpr Field kFKueueV1beta2AdmissionCheckState[] = {
-    {.name = "lastTransitionTime", .type = &kTimeType, .required = true},
-    {.name = "message", .type = &kT2, .required = true},
-    {.name = "name", .type = &kT148, .required = true},
-    {.name = "podSetUpdates", .type = &kT149},
-    {.name = "requeueAfterSeconds", .type = &kT28},
-    {.name = "retryCount", .type = &kT28},
-    {.name = "state", .type = &kT31, .required = true},
+    {.name = "lastTransitionTime", .type = &kTimeType, .required = true, .doc = "When the state changed last."},
+    {.name = "message", .type = &kT2, .required = true, .doc = "Why the check is in this state."},
+    {.name = "name", .type = &kT148, .required = true, .doc = "Name of the AdmissionCheck."},
+    {.name = "podSetUpdates", .type = &kT149, .doc = "What the check wants added to the Pods."},
+    {.name = "requeueAfterSeconds", .type = &kT28, .doc = "With Retry, how long the workload is held back."},
+    {.name = "retryCount", .type = &kT28, .doc = "How often the check asked for a retry."},
+    {.name = "state", .type = &kT31, .required = true, .doc = "Pending, Ready, Retry or Rejected."},
 };
-constinit const Type kKueueV1beta2AdmissionCheckState{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.AdmissionCheckState", .fields = kFKueueV1beta2AdmissionCheckState};
+constinit const Type kKueueV1beta2AdmissionCheckState{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.AdmissionCheckState", .doc = "State of one admission check for a workload.", .fields = kFKueueV1beta2AdmissionCheckState};
 
 constexpr Field kFKueueV1beta2AdmissionCheckStatus[] = {
-    {.name = "conditions", .type = &kT150},
+    {.name = "conditions", .type = &kT150, .doc = "Active tells whether the controller is ready to decide."},
 };
 constinit const Type kKueueV1beta2AdmissionCheckStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.AdmissionCheckStatus", .fields = kFKueueV1beta2AdmissionCheckStatus};
 
 constexpr Field kFKueueV1beta2AdmissionCheckStrategyRule[] = {
-    {.name = "name", .type = &kT148, .required = true},
-    {.name = "onFlavors", .type = &kT151},
+    {.name = "name", .type = &kT148, .required = true, .doc = "Name of the AdmissionCheck."},
+    {.name = "onFlavors", .type = &kT151, .doc = "The check applies to workloads that got one of these flavors. Empty means every flavor."},
 };
 constinit const Type kKueueV1beta2AdmissionCheckStrategyRule{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.AdmissionCheckStrategyRule", .fields = kFKueueV1beta2AdmissionCheckStrategyRule};
 
 constexpr Field kFKueueV1beta2AdmissionChecksStrategy[] = {
-    {.name = "admissionChecks", .type = &kT152, .required = true},
+    {.name = "admissionChecks", .type = &kT152, .required = true, .doc = "The checks."},
 };
 constinit const Type kKueueV1beta2AdmissionChecksStrategy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.AdmissionChecksStrategy", .fields = kFKueueV1beta2AdmissionChecksStrategy};
 
 constexpr Field kFKueueV1beta2AdmissionFairSharingStatus[] = {
-    {.name = "consumedResources", .type = &kQuantityMapType, .required = true},
-    {.name = "lastUpdate", .type = &kTimeType, .required = true},
+    {.name = "consumedResources", .type = &kQuantityMapType, .required = true, .doc = "Usage over time, older usage counting less."},
+    {.name = "lastUpdate", .type = &kTimeType, .required = true, .doc = "When it was worked out."},
 };
 constinit const Type kKueueV1beta2AdmissionFairSharingStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.AdmissionFairSharingStatus", .fields = kFKueueV1beta2AdmissionFairSharingStatus};
 
 constexpr Field kFKueueV1beta2AdmissionScope[] = {
-    {.name = "admissionMode", .type = &kT155, .required = true},
+    {.name = "admissionMode", .type = &kT155, .required = true, .doc = "UsageBasedAdmissionFairSharing puts LocalQueues with less past usage first; NoAdmissionFairSharing does not."},
 };
 constinit const Type kKueueV1beta2AdmissionScope{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.AdmissionScope", .fields = kFKueueV1beta2AdmissionScope};
 
 constexpr Field kFKueueV1beta2BorrowWithinCohort[] = {
-    {.name = "maxPriorityThreshold", .type = &kInt32Type},
-    {.name = "policy", .type = &kT38, .default_json = "\"Never\""},
+    {.name = "maxPriorityThreshold", .type = &kInt32Type, .doc = "Only workloads of at most this priority may be evicted that way."},
+    {.name = "policy", .type = &kT38, .default_json = "\"Never\"", .doc = "Never, or LowerPriority to evict workloads of lower priority in the cohort while borrowing."},
 };
 constinit const Type kKueueV1beta2BorrowWithinCohort{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.BorrowWithinCohort", .fields = kFKueueV1beta2BorrowWithinCohort};
 
 constexpr Field kFKueueV1beta2ClusterProfileReference[] = {
-    {.name = "name", .type = &kT40, .required = true},
+    {.name = "name", .type = &kT40, .required = true, .doc = "Name of the ClusterProfile."},
 };
 constinit const Type kKueueV1beta2ClusterProfileReference{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ClusterProfileReference", .fields = kFKueueV1beta2ClusterProfileReference};
 
 constexpr Field kFKueueV1beta2ClusterQueue[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta2ClusterQueueSpec},
-    {.name = "status", .type = &kKueueV1beta2ClusterQueueStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta2ClusterQueueSpec, .doc = "Quota and rules."},
+    {.name = "status", .type = &kKueueV1beta2ClusterQueueStatus, .doc = "Usage and state."},
 };
-constinit const Type kKueueV1beta2ClusterQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ClusterQueue", .fields = kFKueueV1beta2ClusterQueue};
+constinit const Type kKueueV1beta2ClusterQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ClusterQueue", .doc = "A pool of quota, with the rules by which workloads get it.", .fields = kFKueueV1beta2ClusterQueue};
 
 constexpr Field kFKueueV1beta2ClusterQueuePreemption[] = {
-    {.name = "borrowWithinCohort", .type = &kKueueV1beta2BorrowWithinCohort, .default_json = "{}"},
-    {.name = "reclaimWithinCohort", .type = &kT44, .default_json = "\"Never\""},
-    {.name = "withinClusterQueue", .type = &kT47, .default_json = "\"Never\""},
+    {.name = "borrowWithinCohort", .type = &kKueueV1beta2BorrowWithinCohort, .default_json = "{}", .doc = "Whether to preempt even while borrowing."},
+    {.name = "reclaimWithinCohort", .type = &kT44, .default_json = "\"Never\"", .doc = "Of other queues that borrow, none, those of lower priority, or any."},
+    {.name = "withinClusterQueue", .type = &kT47, .default_json = "\"Never\"", .doc = "Of the same queue, none, those of lower priority, or also newer ones of equal priority."},
 };
-constinit const Type kKueueV1beta2ClusterQueuePreemption{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ClusterQueuePreemption", .fields = kFKueueV1beta2ClusterQueuePreemption, .rules = kR48};
+constinit const Type kKueueV1beta2ClusterQueuePreemption{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ClusterQueuePreemption", .doc = "Which workloads may be evicted for one that is pending here.", .fields = kFKueueV1beta2ClusterQueuePreemption, .rules = kR48};
 
 constexpr Field kFKueueV1beta2ClusterQueueSpec[] = {
-    {.name = "admissionChecksStrategy", .type = &kKueueV1beta2AdmissionChecksStrategy},
-    {.name = "admissionScope", .type = &kKueueV1beta2AdmissionScope},
-    {.name = "cohortName", .type = &kT15},
-    {.name = "concurrentAdmissionPolicy", .type = &kKueueV1beta2ConcurrentAdmissionPolicy},
-    {.name = "fairSharing", .type = &kKueueV1beta2FairSharing},
-    {.name = "flavorFungibility", .type = &kKueueV1beta2FlavorFungibility, .default_json = "{}"},
-    {.name = "namespaceSelector", .type = &kKueueEmbeddedMetaLabelSelector},
-    {.name = "preemption", .type = &kKueueV1beta2ClusterQueuePreemption, .default_json = "{}"},
-    {.name = "queueingStrategy", .type = &kT52, .default_json = "\"BestEffortFIFO\""},
-    {.name = "resourceGroups", .type = &kT156},
-    {.name = "stopPolicy", .type = &kT57, .default_json = "\"None\""},
+    {.name = "admissionChecksStrategy", .type = &kKueueV1beta2AdmissionChecksStrategy, .doc = "Checks that a workload must pass, by flavor."},
+    {.name = "admissionScope", .type = &kKueueV1beta2AdmissionScope, .doc = "Whether past usage of the LocalQueues decides the order here."},
+    {.name = "cohortName", .type = &kT15, .doc = "Cohort whose members lend each other quota that they do not use."},
+    {.name = "concurrentAdmissionPolicy", .type = &kKueueV1beta2ConcurrentAdmissionPolicy, .doc = "Lets a workload try several flavors at the same time."},
+    {.name = "fairSharing", .type = &kKueueV1beta2FairSharing, .doc = "Weight of this queue when quota is shared fairly."},
+    {.name = "flavorFungibility", .type = &kKueueV1beta2FlavorFungibility, .default_json = "{}", .doc = "When to try the next flavor instead of borrowing or preempting in this one."},
+    {.name = "namespaceSelector", .type = &kKueueEmbeddedMetaLabelSelector, .doc = "Namespaces whose workloads may use this queue. Absent admits none, an empty selector all."},
+    {.name = "preemption", .type = &kKueueV1beta2ClusterQueuePreemption, .default_json = "{}", .doc = "Which workloads may be evicted to make room."},
+    {.name = "queueingStrategy", .type = &kT52, .default_json = "\"BestEffortFIFO\"", .doc = "BestEffortFIFO lets later workloads pass one that does not fit, StrictFIFO does not."},
+    {.name = "resourceGroups", .type = &kT156, .doc = "Resources that have quota here, and the flavors to try for them, in order. A resource is in one group only."},
+    {.name = "stopPolicy", .type = &kT57, .default_json = "\"None\"", .doc = "Hold stops new admissions; HoldAndDrain also evicts what runs."},
 };
-constinit const Type kKueueV1beta2ClusterQueueSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ClusterQueueSpec", .fields = kFKueueV1beta2ClusterQueueSpec, .rules = kR157};
+constinit const Type kKueueV1beta2ClusterQueueSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ClusterQueueSpec", .doc = "Quota and rules of a ClusterQueue.", .fields = kFKueueV1beta2ClusterQueueSpec, .rules = kR157};
 
 constexpr Field kFKueueV1beta2ClusterQueueStatus[] = {
-    {.name = "admittedWorkloads", .type = &kInt32Type},
-    {.name = "conditions", .type = &kT150},
-    {.name = "fairSharing", .type = &kKueueV1beta2FairSharingStatus},
-    {.name = "flavorsReservation", .type = &kT158},
-    {.name = "flavorsUsage", .type = &kT158},
-    {.name = "pendingWorkloads", .type = &kInt32Type},
-    {.name = "reservingWorkloads", .type = &kInt32Type},
+    {.name = "admittedWorkloads", .type = &kInt32Type, .doc = "Admitted workloads that have not finished."},
+    {.name = "conditions", .type = &kT150, .doc = "Active tells whether the queue can admit, and why not."},
+    {.name = "fairSharing", .type = &kKueueV1beta2FairSharingStatus, .doc = "State of fair sharing."},
+    {.name = "flavorsReservation", .type = &kT158, .doc = "Quota that is reserved, by flavor."},
+    {.name = "flavorsUsage", .type = &kT158, .doc = "Quota of admitted workloads, by flavor."},
+    {.name = "pendingWorkloads", .type = &kInt32Type, .doc = "Workloads that wait."},
+    {.name = "reservingWorkloads", .type = &kInt32Type, .doc = "Workloads that have quota reserved."},
 };
 constinit const Type kKueueV1beta2ClusterQueueStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ClusterQueueStatus", .fields = kFKueueV1beta2ClusterQueueStatus};
 
 constexpr Field kFKueueV1beta2ClusterSource[] = {
-    {.name = "clusterProfileRef", .type = &kKueueV1beta2ClusterProfileReference},
-    {.name = "kubeConfig", .type = &kKueueV1beta2KubeConfig},
+    {.name = "clusterProfileRef", .type = &kKueueV1beta2ClusterProfileReference, .doc = "ClusterProfile that describes the cluster."},
+    {.name = "kubeConfig", .type = &kKueueV1beta2KubeConfig, .doc = "kubeconfig with the credentials."},
 };
 constinit const Type kKueueV1beta2ClusterSource{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ClusterSource", .fields = kFKueueV1beta2ClusterSource, .rules = kR159};
 
 constexpr Field kFKueueV1beta2Cohort[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta2CohortSpec},
-    {.name = "status", .type = &kKueueV1beta2CohortStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta2CohortSpec, .doc = "Place in the tree and quota of its own."},
+    {.name = "status", .type = &kKueueV1beta2CohortStatus, .doc = "State of the cohort."},
 };
-constinit const Type kKueueV1beta2Cohort{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.Cohort", .fields = kFKueueV1beta2Cohort};
+constinit const Type kKueueV1beta2Cohort{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.Cohort", .doc = "A group of ClusterQueues and Cohorts that share quota.", .fields = kFKueueV1beta2Cohort};
 
 constexpr Field kFKueueV1beta2CohortSpec[] = {
-    {.name = "fairSharing", .type = &kKueueV1beta2FairSharing},
-    {.name = "parentName", .type = &kT15},
-    {.name = "resourceGroups", .type = &kT156},
+    {.name = "fairSharing", .type = &kKueueV1beta2FairSharing, .doc = "Weight among the children of the parent."},
+    {.name = "parentName", .type = &kT15, .doc = "Cohort above this one. Absent for the root of a tree."},
+    {.name = "resourceGroups", .type = &kT156, .doc = "Quota that belongs to the cohort itself and that its members may borrow."},
 };
 constinit const Type kKueueV1beta2CohortSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.CohortSpec", .fields = kFKueueV1beta2CohortSpec};
 
 constexpr Field kFKueueV1beta2CohortStatus[] = {
-    {.name = "fairSharing", .type = &kKueueV1beta2FairSharingStatus},
+    {.name = "fairSharing", .type = &kKueueV1beta2FairSharingStatus, .doc = "State of fair sharing."},
 };
 constinit const Type kKueueV1beta2CohortStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.CohortStatus", .fields = kFKueueV1beta2CohortStatus};
 
 constexpr Field kFKueueV1beta2ConcurrentAdmissionMigration[] = {
-    {.name = "constraints", .type = &kKueueV1beta2ConcurrentAdmissionMigrationConstraints},
-    {.name = "mode", .type = &kT162, .required = true},
+    {.name = "constraints", .type = &kKueueV1beta2ConcurrentAdmissionMigrationConstraints, .doc = "Limits of moving."},
+    {.name = "mode", .type = &kT162, .required = true, .doc = "TryPreferredFlavors moves to a better flavor when one gets free; RetainFirstAdmission stays with the first."},
 };
 constinit const Type kKueueV1beta2ConcurrentAdmissionMigration{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ConcurrentAdmissionMigration", .fields = kFKueueV1beta2ConcurrentAdmissionMigration};
 
 constexpr Field kFKueueV1beta2ConcurrentAdmissionMigrationConstraints[] = {
-    {.name = "lastAcceptableFlavorName", .type = &kT15},
+    {.name = "lastAcceptableFlavorName", .type = &kT15, .doc = "The worst flavor that a workload may still move to."},
 };
 constinit const Type kKueueV1beta2ConcurrentAdmissionMigrationConstraints{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ConcurrentAdmissionMigrationConstraints", .fields = kFKueueV1beta2ConcurrentAdmissionMigrationConstraints};
 
 constexpr Field kFKueueV1beta2ConcurrentAdmissionPolicy[] = {
-    {.name = "migration", .type = &kKueueV1beta2ConcurrentAdmissionMigration, .required = true},
+    {.name = "migration", .type = &kKueueV1beta2ConcurrentAdmissionMigration, .required = true, .doc = "How a running workload moves to a better flavor."},
 };
 constinit const Type kKueueV1beta2ConcurrentAdmissionPolicy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ConcurrentAdmissionPolicy", .fields = kFKueueV1beta2ConcurrentAdmissionPolicy};
 
 constexpr Field kFKueueV1beta2FairSharing[] = {
-    {.name = "weight", .type = &kQuantityType, .default_json = "1"},
+    {.name = "weight", .type = &kQuantityType, .default_json = "1", .doc = "Share in comparison with others. 0 means last in line."},
 };
 constinit const Type kKueueV1beta2FairSharing{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.FairSharing", .fields = kFKueueV1beta2FairSharing};
 
 constexpr Field kFKueueV1beta2FairSharingStatus[] = {
-    {.name = "weightedShare", .type = &kInt64Type, .required = true},
+    {.name = "weightedShare", .type = &kInt64Type, .required = true, .doc = "How much is used above nominal quota, in relation to the weight. 0 means within the nominal quota."},
 };
 constinit const Type kKueueV1beta2FairSharingStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.FairSharingStatus", .fields = kFKueueV1beta2FairSharingStatus};
 
 constexpr Field kFKueueV1beta2FlavorFungibility[] = {
-    {.name = "preference", .type = &kT63},
-    {.name = "whenCanBorrow", .type = &kT165, .default_json = "\"MayStopSearch\""},
-    {.name = "whenCanPreempt", .type = &kT165, .default_json = "\"TryNextFlavor\""},
+    {.name = "preference", .type = &kT63, .doc = "When both look further, whether to borrow or to preempt."},
+    {.name = "whenCanBorrow", .type = &kT165, .default_json = "\"MayStopSearch\"", .doc = "When a workload fits only by borrowing, MayStopSearch takes this flavor and TryNextFlavor looks further."},
+    {.name = "whenCanPreempt", .type = &kT165, .default_json = "\"TryNextFlavor\"", .doc = "When a workload fits only by preempting, MayStopSearch takes this flavor and TryNextFlavor looks further."},
 };
 constinit const Type kKueueV1beta2FlavorFungibility{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.FlavorFungibility", .fields = kFKueueV1beta2FlavorFungibility, .rules = kR70};
 
 constexpr Field kFKueueV1beta2FlavorQuotas[] = {
-    {.name = "name", .type = &kT15, .required = true},
-    {.name = "resources", .type = &kT166, .required = true},
+    {.name = "name", .type = &kT15, .required = true, .doc = "Name of the ResourceFlavor."},
+    {.name = "resources", .type = &kT166, .required = true, .doc = "Quota of each resource in this flavor."},
 };
 constinit const Type kKueueV1beta2FlavorQuotas{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.FlavorQuotas", .fields = kFKueueV1beta2FlavorQuotas};
 
 constexpr Field kFKueueV1beta2FlavorUsage[] = {
-    {.name = "name", .type = &kT15, .required = true},
-    {.name = "resources", .type = &kT167, .required = true},
+    {.name = "name", .type = &kT15, .required = true, .doc = "Name of the flavor."},
+    {.name = "resources", .type = &kT167, .required = true, .doc = "Usage of each resource."},
 };
 constinit const Type kKueueV1beta2FlavorUsage{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.FlavorUsage", .fields = kFKueueV1beta2FlavorUsage};
 
 constexpr Field kFKueueV1beta2KubeConfig[] = {
-    {.name = "location", .type = &kT40, .required = true},
-    {.name = "locationType", .type = &kT76, .default_json = "\"Secret\""},
+    {.name = "location", .type = &kT40, .required = true, .doc = "Name of the Secret in Kueue's namespace, with the key \"kubeconfig\", or a path."},
+    {.name = "locationType", .type = &kT76, .default_json = "\"Secret\"", .doc = "Secret or Path."},
 };
 constinit const Type kKueueV1beta2KubeConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.KubeConfig", .fields = kFKueueV1beta2KubeConfig};
 
 constexpr Field kFKueueV1beta2LocalQueue[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta2LocalQueueSpec},
-    {.name = "status", .type = &kKueueV1beta2LocalQueueStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta2LocalQueueSpec, .doc = "Which ClusterQueue serves it."},
+    {.name = "status", .type = &kKueueV1beta2LocalQueueStatus, .doc = "Usage and state."},
 };
-constinit const Type kKueueV1beta2LocalQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.LocalQueue", .fields = kFKueueV1beta2LocalQueue};
+constinit const Type kKueueV1beta2LocalQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.LocalQueue", .doc = "The queue of a namespace. Jobs name it in the label kueue.x-k8s.io/queue-name.", .fields = kFKueueV1beta2LocalQueue};
 
 constexpr Field kFKueueV1beta2LocalQueueFairSharingStatus[] = {
-    {.name = "admissionFairSharingStatus", .type = &kKueueV1beta2AdmissionFairSharingStatus},
-    {.name = "weightedShare", .type = &kInt64Type, .required = true},
+    {.name = "admissionFairSharingStatus", .type = &kKueueV1beta2AdmissionFairSharingStatus, .doc = "Usage over time."},
+    {.name = "weightedShare", .type = &kInt64Type, .required = true, .doc = "How much is used above nominal quota, in relation to the weight."},
 };
 constinit const Type kKueueV1beta2LocalQueueFairSharingStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.LocalQueueFairSharingStatus", .fields = kFKueueV1beta2LocalQueueFairSharingStatus};
 
 constexpr Field kFKueueV1beta2LocalQueueFlavorUsage[] = {
-    {.name = "name", .type = &kT15, .required = true},
-    {.name = "resources", .type = &kT168, .required = true},
+    {.name = "name", .type = &kT15, .required = true, .doc = "Name of the flavor."},
+    {.name = "resources", .type = &kT168, .required = true, .doc = "Usage of each resource."},
 };
 constinit const Type kKueueV1beta2LocalQueueFlavorUsage{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.LocalQueueFlavorUsage", .fields = kFKueueV1beta2LocalQueueFlavorUsage};
 
 constexpr Field kFKueueV1beta2LocalQueueResourceUsage[] = {
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "total", .type = &kQuantityType},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "Name of the resource."},
+    {.name = "total", .type = &kQuantityType, .doc = "How much is used."},
 };
 constinit const Type kKueueV1beta2LocalQueueResourceUsage{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.LocalQueueResourceUsage", .fields = kFKueueV1beta2LocalQueueResourceUsage};
 
 constexpr Field kFKueueV1beta2LocalQueueSpec[] = {
-    {.name = "clusterQueue", .type = &kT83},
-    {.name = "fairSharing", .type = &kKueueV1beta2FairSharing},
-    {.name = "stopPolicy", .type = &kT57, .default_json = "\"None\""},
+    {.name = "clusterQueue", .type = &kT83, .doc = "ClusterQueue that serves this queue. It cannot be changed."},
+    {.name = "fairSharing", .type = &kKueueV1beta2FairSharing, .doc = "Weight when past usage decides the order."},
+    {.name = "stopPolicy", .type = &kT57, .default_json = "\"None\"", .doc = "Hold stops new admissions; HoldAndDrain also evicts what runs."},
 };
 constinit const Type kKueueV1beta2LocalQueueSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.LocalQueueSpec", .fields = kFKueueV1beta2LocalQueueSpec};
 

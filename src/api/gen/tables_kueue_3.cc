@@ -120,317 +120,317 @@ constexpr Rule kR110[] = {{.rule = "!has(oldSelf.clusterName) || !has(self.clust
 }  // namespace
 
 constexpr Field kFKueueV1beta2LocalQueueStatus[] = {
-    {.name = "admittedWorkloads", .type = &kInt32Type},
-    {.name = "conditions", .type = &kT2},
-    {.name = "fairSharing", .type = &kKueueV1beta2LocalQueueFairSharingStatus},
-    {.name = "flavorsReservation", .type = &kT5},
-    {.name = "flavorsUsage", .type = &kT5},
-    {.name = "pendingWorkloads", .type = &kInt32Type},
-    {.name = "reservingWorkloads", .type = &kInt32Type},
+    {.name = "admittedWorkloads", .type = &kInt32Type, .doc = "Admitted workloads that have not finished."},
+    {.name = "conditions", .type = &kT2, .doc = "Active tells whether workloads can be admitted from here, and why not."},
+    {.name = "fairSharing", .type = &kKueueV1beta2LocalQueueFairSharingStatus, .doc = "State of fair sharing."},
+    {.name = "flavorsReservation", .type = &kT5, .doc = "Quota that is reserved, by flavor."},
+    {.name = "flavorsUsage", .type = &kT5, .doc = "Quota of admitted workloads, by flavor."},
+    {.name = "pendingWorkloads", .type = &kInt32Type, .doc = "Workloads that wait."},
+    {.name = "reservingWorkloads", .type = &kInt32Type, .doc = "Workloads that have quota reserved."},
 };
 constinit const Type kKueueV1beta2LocalQueueStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.LocalQueueStatus", .fields = kFKueueV1beta2LocalQueueStatus};
 
 constexpr Field kFKueueV1beta2MultiKueueCluster[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta2MultiKueueClusterSpec},
-    {.name = "status", .type = &kKueueV1beta2MultiKueueClusterStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta2MultiKueueClusterSpec, .doc = "How to reach it."},
+    {.name = "status", .type = &kKueueV1beta2MultiKueueClusterStatus, .doc = "State of the connection."},
 };
-constinit const Type kKueueV1beta2MultiKueueCluster{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.MultiKueueCluster", .fields = kFKueueV1beta2MultiKueueCluster};
+constinit const Type kKueueV1beta2MultiKueueCluster{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.MultiKueueCluster", .doc = "A worker cluster that jobs can be sent to.", .fields = kFKueueV1beta2MultiKueueCluster};
 
 constexpr Field kFKueueV1beta2MultiKueueClusterSpec[] = {
-    {.name = "clusterSource", .type = &kKueueV1beta2ClusterSource, .required = true},
+    {.name = "clusterSource", .type = &kKueueV1beta2ClusterSource, .required = true, .doc = "Where the credentials come from."},
 };
 constinit const Type kKueueV1beta2MultiKueueClusterSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.MultiKueueClusterSpec", .fields = kFKueueV1beta2MultiKueueClusterSpec};
 
 constexpr Field kFKueueV1beta2MultiKueueClusterStatus[] = {
-    {.name = "conditions", .type = &kT2},
+    {.name = "conditions", .type = &kT2, .doc = "Active tells whether the cluster is connected."},
 };
 constinit const Type kKueueV1beta2MultiKueueClusterStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.MultiKueueClusterStatus", .fields = kFKueueV1beta2MultiKueueClusterStatus};
 
 constexpr Field kFKueueV1beta2MultiKueueConfig[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta2MultiKueueConfigSpec},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta2MultiKueueConfigSpec, .doc = "The clusters."},
 };
-constinit const Type kKueueV1beta2MultiKueueConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.MultiKueueConfig", .fields = kFKueueV1beta2MultiKueueConfig};
+constinit const Type kKueueV1beta2MultiKueueConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.MultiKueueConfig", .doc = "Worker clusters that one admission check uses.", .fields = kFKueueV1beta2MultiKueueConfig};
 
 constexpr Field kFKueueV1beta2MultiKueueConfigSpec[] = {
-    {.name = "clusters", .type = &kT10, .required = true},
-    {.name = "quotaManagement", .type = &kT13},
+    {.name = "clusters", .type = &kT10, .required = true, .doc = "Names of MultiKueueClusters, in the order to try them."},
+    {.name = "quotaManagement", .type = &kT13, .doc = "Manual, or Automated to take the manager's quota from the workers."},
 };
 constinit const Type kKueueV1beta2MultiKueueConfigSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.MultiKueueConfigSpec", .fields = kFKueueV1beta2MultiKueueConfigSpec};
 
 constexpr Field kFKueueV1beta2PodSet[] = {
-    {.name = "count", .type = &kT15, .default_json = "1"},
-    {.name = "minCount", .type = &kT17},
-    {.name = "name", .type = &kT19, .default_json = "\"main\""},
-    {.name = "template", .type = &kKueueEmbeddedCorePodTemplateSpec, .required = true},
-    {.name = "topologyRequest", .type = &kKueueV1beta2PodSetTopologyRequest},
+    {.name = "count", .type = &kT15, .default_json = "1", .doc = "How many Pods."},
+    {.name = "minCount", .type = &kT17, .doc = "The fewest Pods that the job can start with; makes partial admission possible. One pod set may have it."},
+    {.name = "name", .type = &kT19, .default_json = "\"main\"", .doc = "Name of the group, unique in the workload."},
+    {.name = "template", .type = &kKueueEmbeddedCorePodTemplateSpec, .required = true, .doc = "The Pods. Of their metadata only labels and annotations count."},
+    {.name = "topologyRequest", .type = &kKueueV1beta2PodSetTopologyRequest, .doc = "Where the Pods shall be with regard to each other."},
 };
-constinit const Type kKueueV1beta2PodSet{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PodSet", .fields = kFKueueV1beta2PodSet, .rules = kR20};
+constinit const Type kKueueV1beta2PodSet{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PodSet", .doc = "A group of equal Pods.", .fields = kFKueueV1beta2PodSet, .rules = kR20};
 
 constexpr Field kFKueueV1beta2PodSetAssignment[] = {
-    {.name = "count", .type = &kT15},
-    {.name = "delayedTopologyRequest", .type = &kT23},
-    {.name = "flavors", .type = &kT26},
-    {.name = "name", .type = &kT19, .default_json = "\"main\""},
-    {.name = "resourceUsage", .type = &kQuantityMapType},
-    {.name = "topologyAssignment", .type = &kKueueV1beta2TopologyAssignment},
+    {.name = "count", .type = &kT15, .doc = "How many Pods were admitted; less than asked for with partial admission."},
+    {.name = "delayedTopologyRequest", .type = &kT23, .doc = "Pending while the places are assigned only after the admission checks, Ready once they are."},
+    {.name = "flavors", .type = &kT26, .doc = "ResourceFlavor for each resource."},
+    {.name = "name", .type = &kT19, .default_json = "\"main\"", .doc = "Name of the pod set."},
+    {.name = "resourceUsage", .type = &kQuantityMapType, .doc = "Quota for all Pods of the set together."},
+    {.name = "topologyAssignment", .type = &kKueueV1beta2TopologyAssignment, .doc = "Where the Pods go."},
 };
-constinit const Type kKueueV1beta2PodSetAssignment{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PodSetAssignment", .fields = kFKueueV1beta2PodSetAssignment};
+constinit const Type kKueueV1beta2PodSetAssignment{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PodSetAssignment", .doc = "What one pod set got.", .fields = kFKueueV1beta2PodSetAssignment};
 
 constexpr Field kFKueueV1beta2PodSetRequest[] = {
-    {.name = "name", .type = &kT19, .required = true},
-    {.name = "resources", .type = &kQuantityMapType},
+    {.name = "name", .type = &kT19, .required = true, .doc = "Name of the pod set."},
+    {.name = "resources", .type = &kQuantityMapType, .doc = "What all its Pods request together."},
 };
 constinit const Type kKueueV1beta2PodSetRequest{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PodSetRequest", .fields = kFKueueV1beta2PodSetRequest};
 
 constexpr Field kFKueueV1beta2PodSetTopologyRequest[] = {
-    {.name = "podIndexLabel", .type = &kT28},
-    {.name = "podSetGroupName", .type = &kT7},
-    {.name = "podSetSliceRequiredTopology", .type = &kT30},
-    {.name = "podSetSliceSize", .type = &kT17},
-    {.name = "podsetSliceRequiredTopologyConstraints", .type = &kT32},
-    {.name = "preferred", .type = &kT30},
-    {.name = "required", .type = &kT30},
-    {.name = "subGroupCount", .type = &kT15},
-    {.name = "subGroupIndexLabel", .type = &kT28},
-    {.name = "unconstrained", .type = &kBoolType},
+    {.name = "podIndexLabel", .type = &kT28, .doc = "Label that holds a Pod's index in the pod set."},
+    {.name = "podSetGroupName", .type = &kT7, .doc = "Pod sets of the same name get flavors and places together."},
+    {.name = "podSetSliceRequiredTopology", .type = &kT30, .doc = "Topology level in one domain of which each slice must be."},
+    {.name = "podSetSliceSize", .type = &kT17, .doc = "Number of Pods in a slice."},
+    {.name = "podsetSliceRequiredTopologyConstraints", .type = &kT32, .doc = "Slices within slices, the outermost first."},
+    {.name = "preferred", .type = &kT30, .doc = "Topology level in one domain of which the Pods should be, if possible."},
+    {.name = "required", .type = &kT30, .doc = "Topology level in one domain of which all Pods must be."},
+    {.name = "subGroupCount", .type = &kT15, .doc = "How many replicated Jobs the group has."},
+    {.name = "subGroupIndexLabel", .type = &kT28, .doc = "Label that holds the index of a Pod's replicated Job within the group."},
+    {.name = "unconstrained", .type = &kBoolType, .doc = "The Pods may be anywhere, but places are still assigned by Kueue."},
 };
-constinit const Type kKueueV1beta2PodSetTopologyRequest{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PodSetTopologyRequest", .fields = kFKueueV1beta2PodSetTopologyRequest};
+constinit const Type kKueueV1beta2PodSetTopologyRequest{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PodSetTopologyRequest", .doc = "Wishes about the place of Pods in the topology.", .fields = kFKueueV1beta2PodSetTopologyRequest};
 
 constexpr Field kFKueueV1beta2PodSetUpdate[] = {
-    {.name = "annotations", .type = &kStringMapType},
-    {.name = "labels", .type = &kStringMapType},
-    {.name = "name", .type = &kT19, .required = true},
-    {.name = "nodeSelector", .type = &kStringMapType},
-    {.name = "tolerations", .type = &kT35},
+    {.name = "annotations", .type = &kStringMapType, .doc = "Annotations to add."},
+    {.name = "labels", .type = &kStringMapType, .doc = "Labels to add."},
+    {.name = "name", .type = &kT19, .required = true, .doc = "Name of the pod set."},
+    {.name = "nodeSelector", .type = &kStringMapType, .doc = "Node labels to ask for."},
+    {.name = "tolerations", .type = &kT35, .doc = "Tolerations to add."},
 };
-constinit const Type kKueueV1beta2PodSetUpdate{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PodSetUpdate", .fields = kFKueueV1beta2PodSetUpdate};
+constinit const Type kKueueV1beta2PodSetUpdate{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PodSetUpdate", .doc = "Additions to the Pods of a pod set.", .fields = kFKueueV1beta2PodSetUpdate};
 
 constexpr Field kFKueueV1beta2PodsetSliceRequiredTopologyConstraint[] = {
-    {.name = "size", .type = &kT17, .required = true},
-    {.name = "topology", .type = &kT37, .required = true},
+    {.name = "size", .type = &kT17, .required = true, .doc = "Number of Pods in a slice."},
+    {.name = "topology", .type = &kT37, .required = true, .doc = "Topology level in one domain of which each slice of this size must be."},
 };
 constinit const Type kKueueV1beta2PodsetSliceRequiredTopologyConstraint{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PodsetSliceRequiredTopologyConstraint", .fields = kFKueueV1beta2PodsetSliceRequiredTopologyConstraint};
 
 constexpr Field kFKueueV1beta2PreemptionGate[] = {
-    {.name = "name", .type = &kT37, .required = true},
+    {.name = "name", .type = &kT37, .required = true, .doc = "Name of the gate, unique in the workload."},
 };
 constinit const Type kKueueV1beta2PreemptionGate{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PreemptionGate", .fields = kFKueueV1beta2PreemptionGate};
 
 constexpr Field kFKueueV1beta2PreemptionGateState[] = {
-    {.name = "lastTransitionTime", .type = &kTimeType, .required = true},
-    {.name = "name", .type = &kT37, .required = true},
-    {.name = "position", .type = &kT40, .required = true},
+    {.name = "lastTransitionTime", .type = &kTimeType, .required = true, .doc = "When the position changed last."},
+    {.name = "name", .type = &kT37, .required = true, .doc = "Name of the gate."},
+    {.name = "position", .type = &kT40, .required = true, .doc = "Closed or Open."},
 };
 constinit const Type kKueueV1beta2PreemptionGateState{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PreemptionGateState", .fields = kFKueueV1beta2PreemptionGateState};
 
 constexpr Field kFKueueV1beta2PriorityClassRef[] = {
-    {.name = "group", .type = &kT43, .required = true},
-    {.name = "kind", .type = &kT46, .required = true},
-    {.name = "name", .type = &kT48, .required = true},
+    {.name = "group", .type = &kT43, .required = true, .doc = "kueue.x-k8s.io for WorkloadPriorityClass, scheduling.k8s.io for PriorityClass."},
+    {.name = "kind", .type = &kT46, .required = true, .doc = "WorkloadPriorityClass or PriorityClass."},
+    {.name = "name", .type = &kT48, .required = true, .doc = "Name of the class."},
 };
-constinit const Type kKueueV1beta2PriorityClassRef{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PriorityClassRef", .fields = kFKueueV1beta2PriorityClassRef, .rules = kR49};
+constinit const Type kKueueV1beta2PriorityClassRef{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.PriorityClassRef", .doc = "A class that gives a priority.", .fields = kFKueueV1beta2PriorityClassRef, .rules = kR49};
 
 constexpr Field kFKueueV1beta2ProvisioningRequestConfig[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta2ProvisioningRequestConfigSpec},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta2ProvisioningRequestConfigSpec, .doc = "Settings for the requests."},
 };
-constinit const Type kKueueV1beta2ProvisioningRequestConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ProvisioningRequestConfig", .fields = kFKueueV1beta2ProvisioningRequestConfig};
+constinit const Type kKueueV1beta2ProvisioningRequestConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ProvisioningRequestConfig", .doc = "How ProvisioningRequests are made for workloads.", .fields = kFKueueV1beta2ProvisioningRequestConfig};
 
 constexpr Field kFKueueV1beta2ProvisioningRequestConfigSpec[] = {
-    {.name = "managedResources", .type = &kT51},
-    {.name = "parameters", .type = &kT55},
-    {.name = "podSetMergePolicy", .type = &kT58},
-    {.name = "podSetUpdates", .type = &kKueueV1beta2ProvisioningRequestPodSetUpdates},
-    {.name = "provisioningClassName", .type = &kT48, .required = true},
-    {.name = "retryStrategy", .type = &kKueueV1beta2ProvisioningRequestRetryStrategy, .default_json = "{\"backoffBaseSeconds\":60,\"backoffLimitCount\":3,\"backoffMaxSeconds\":1800}"},
+    {.name = "managedResources", .type = &kT51, .doc = "Only pod sets that request one of these need a ProvisioningRequest. Empty means every pod set."},
+    {.name = "parameters", .type = &kT55, .doc = "Passed on to the ProvisioningRequest."},
+    {.name = "podSetMergePolicy", .type = &kT58, .doc = "Which pod sets are merged into one in the request."},
+    {.name = "podSetUpdates", .type = &kKueueV1beta2ProvisioningRequestPodSetUpdates, .doc = "What the answer adds to the Pods."},
+    {.name = "provisioningClassName", .type = &kT48, .required = true, .doc = "Class of the ProvisioningRequests."},
+    {.name = "retryStrategy", .type = &kKueueV1beta2ProvisioningRequestRetryStrategy, .default_json = "{\"backoffBaseSeconds\":60,\"backoffLimitCount\":3,\"backoffMaxSeconds\":1800}", .doc = "What happens when a request fails."},
 };
 constinit const Type kKueueV1beta2ProvisioningRequestConfigSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ProvisioningRequestConfigSpec", .fields = kFKueueV1beta2ProvisioningRequestConfigSpec};
 
 constexpr Field kFKueueV1beta2ProvisioningRequestPodSetUpdates[] = {
-    {.name = "nodeSelector", .type = &kT60},
+    {.name = "nodeSelector", .type = &kT60, .doc = "Node labels to ask for."},
 };
 constinit const Type kKueueV1beta2ProvisioningRequestPodSetUpdates{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ProvisioningRequestPodSetUpdates", .fields = kFKueueV1beta2ProvisioningRequestPodSetUpdates};
 
 constexpr Field kFKueueV1beta2ProvisioningRequestPodSetUpdatesNodeSelector[] = {
-    {.name = "key", .type = &kT62, .required = true},
-    {.name = "valueFromProvisioningClassDetail", .type = &kT64, .required = true},
+    {.name = "key", .type = &kT62, .required = true, .doc = "Key of the node label."},
+    {.name = "valueFromProvisioningClassDetail", .type = &kT64, .required = true, .doc = "Key of the request's provisioningClassDetails that holds the value."},
 };
 constinit const Type kKueueV1beta2ProvisioningRequestPodSetUpdatesNodeSelector{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ProvisioningRequestPodSetUpdatesNodeSelector", .fields = kFKueueV1beta2ProvisioningRequestPodSetUpdatesNodeSelector};
 
 constexpr Field kFKueueV1beta2ProvisioningRequestRetryStrategy[] = {
-    {.name = "backoffBaseSeconds", .type = &kInt32Type, .default_json = "60"},
-    {.name = "backoffLimitCount", .type = &kInt32Type, .default_json = "3"},
-    {.name = "backoffMaxSeconds", .type = &kInt32Type, .default_json = "1800"},
+    {.name = "backoffBaseSeconds", .type = &kInt32Type, .default_json = "60", .doc = "Wait before the first retry; it doubles with each further one."},
+    {.name = "backoffLimitCount", .type = &kInt32Type, .default_json = "3", .doc = "How many times a failed request is made again."},
+    {.name = "backoffMaxSeconds", .type = &kInt32Type, .default_json = "1800", .doc = "The longest wait."},
 };
 constinit const Type kKueueV1beta2ProvisioningRequestRetryStrategy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ProvisioningRequestRetryStrategy", .fields = kFKueueV1beta2ProvisioningRequestRetryStrategy};
 
 constexpr Field kFKueueV1beta2ReclaimablePod[] = {
-    {.name = "count", .type = &kT15, .required = true},
-    {.name = "name", .type = &kT19, .required = true},
+    {.name = "count", .type = &kT15, .required = true, .doc = "How many of its Pods no longer need quota."},
+    {.name = "name", .type = &kT19, .required = true, .doc = "Name of the pod set."},
 };
 constinit const Type kKueueV1beta2ReclaimablePod{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ReclaimablePod", .fields = kFKueueV1beta2ReclaimablePod};
 
 constexpr Field kFKueueV1beta2RequeueState[] = {
-    {.name = "count", .type = &kT15},
-    {.name = "requeueAt", .type = &kTimeType},
+    {.name = "count", .type = &kT15, .doc = "How often the workload was held back after its Pods did not get ready in time."},
+    {.name = "requeueAt", .type = &kTimeType, .doc = "When the workload is queued again."},
 };
 constinit const Type kKueueV1beta2RequeueState{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.RequeueState", .fields = kFKueueV1beta2RequeueState};
 
 constexpr Field kFKueueV1beta2ResourceFlavor[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta2ResourceFlavorSpec},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta2ResourceFlavorSpec, .doc = "How the nodes are recognised."},
 };
-constinit const Type kKueueV1beta2ResourceFlavor{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ResourceFlavor", .fields = kFKueueV1beta2ResourceFlavor};
+constinit const Type kKueueV1beta2ResourceFlavor{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ResourceFlavor", .doc = "A kind of nodes that quota is counted for.", .fields = kFKueueV1beta2ResourceFlavor};
 
 constexpr Field kFKueueV1beta2ResourceFlavorSpec[] = {
-    {.name = "nodeLabels", .type = &kT66},
-    {.name = "nodeTaints", .type = &kT68},
-    {.name = "tolerations", .type = &kT35},
-    {.name = "topologyName", .type = &kT25},
+    {.name = "nodeLabels", .type = &kT66, .doc = "Labels of the nodes. Admitted Pods get them as node selector."},
+    {.name = "nodeTaints", .type = &kT68, .doc = "Taints of the nodes. Workloads whose Pods do not tolerate them do not get this flavor."},
+    {.name = "tolerations", .type = &kT35, .doc = "Tolerations that admitted Pods get."},
+    {.name = "topologyName", .type = &kT25, .doc = "Topology of the nodes; Kueue then also assigns places. It cannot be changed once set."},
 };
 constinit const Type kKueueV1beta2ResourceFlavorSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ResourceFlavorSpec", .fields = kFKueueV1beta2ResourceFlavorSpec, .rules = kR69};
 
 constexpr Field kFKueueV1beta2ResourceGroup[] = {
-    {.name = "coveredResources", .type = &kT71, .required = true},
-    {.name = "flavors", .type = &kT72, .required = true},
+    {.name = "coveredResources", .type = &kT71, .required = true, .doc = "The resources, such as cpu, memory or nvidia.com/gpu."},
+    {.name = "flavors", .type = &kT72, .required = true, .doc = "Flavors to try, in order. Each lists exactly the covered resources, in the same order."},
 };
-constinit const Type kKueueV1beta2ResourceGroup{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ResourceGroup", .fields = kFKueueV1beta2ResourceGroup, .rules = kR73};
+constinit const Type kKueueV1beta2ResourceGroup{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ResourceGroup", .doc = "Resources that get their flavor together.", .fields = kFKueueV1beta2ResourceGroup, .rules = kR73};
 
 constexpr Field kFKueueV1beta2ResourceQuota[] = {
-    {.name = "borrowingLimit", .type = &kQuantityType},
-    {.name = "lendingLimit", .type = &kQuantityType},
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "nominalQuota", .type = &kQuantityType, .required = true},
+    {.name = "borrowingLimit", .type = &kQuantityType, .doc = "The most that may be borrowed from the cohort on top. Absent means no limit."},
+    {.name = "lendingLimit", .type = &kQuantityType, .doc = "The most of the nominal quota that others may borrow. Absent means all of it."},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "Name of the resource."},
+    {.name = "nominalQuota", .type = &kQuantityType, .required = true, .doc = "What belongs to the queue."},
 };
 constinit const Type kKueueV1beta2ResourceQuota{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ResourceQuota", .fields = kFKueueV1beta2ResourceQuota};
 
 constexpr Field kFKueueV1beta2ResourceUsage[] = {
-    {.name = "borrowed", .type = &kQuantityType},
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "total", .type = &kQuantityType},
+    {.name = "borrowed", .type = &kQuantityType, .doc = "How much of it is borrowed from the cohort."},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "Name of the resource."},
+    {.name = "total", .type = &kQuantityType, .doc = "How much is used, borrowed quota included."},
 };
 constinit const Type kKueueV1beta2ResourceUsage{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.ResourceUsage", .fields = kFKueueV1beta2ResourceUsage};
 
 constexpr Field kFKueueV1beta2SchedulingStats[] = {
-    {.name = "evictions", .type = &kT76},
+    {.name = "evictions", .type = &kT76, .doc = "Counters of evictions."},
 };
 constinit const Type kKueueV1beta2SchedulingStats{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.SchedulingStats", .fields = kFKueueV1beta2SchedulingStats};
 
 constexpr Field kFKueueV1beta2Topology[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta2TopologySpec},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta2TopologySpec, .doc = "The levels."},
 };
-constinit const Type kKueueV1beta2Topology{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.Topology", .fields = kFKueueV1beta2Topology};
+constinit const Type kKueueV1beta2Topology{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.Topology", .doc = "Levels of closeness of nodes, such as block, rack and host.", .fields = kFKueueV1beta2Topology};
 
 constexpr Field kFKueueV1beta2TopologyAssignment[] = {
-    {.name = "levels", .type = &kT78, .required = true},
-    {.name = "slices", .type = &kT80, .required = true},
+    {.name = "levels", .type = &kT78, .required = true, .doc = "Node labels of the topology's levels, outermost first."},
+    {.name = "slices", .type = &kT80, .required = true, .doc = "Runs of domains that are written together."},
 };
-constinit const Type kKueueV1beta2TopologyAssignment{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.TopologyAssignment", .fields = kFKueueV1beta2TopologyAssignment, .rules = kR81};
+constinit const Type kKueueV1beta2TopologyAssignment{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.TopologyAssignment", .doc = "Places of Pods, packed into slices.", .fields = kFKueueV1beta2TopologyAssignment, .rules = kR81};
 
 constexpr Field kFKueueV1beta2TopologyAssignmentSlice[] = {
-    {.name = "domainCount", .type = &kT17, .required = true},
-    {.name = "podCounts", .type = &kKueueV1beta2TopologyAssignmentSlicePodCounts, .required = true},
-    {.name = "valuesPerLevel", .type = &kT82, .required = true},
+    {.name = "domainCount", .type = &kT17, .required = true, .doc = "How many domains this slice describes."},
+    {.name = "podCounts", .type = &kKueueV1beta2TopologyAssignmentSlicePodCounts, .required = true, .doc = "How many Pods go to each domain."},
+    {.name = "valuesPerLevel", .type = &kT82, .required = true, .doc = "Values of the domains at each level."},
 };
 constinit const Type kKueueV1beta2TopologyAssignmentSlice{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.TopologyAssignmentSlice", .fields = kFKueueV1beta2TopologyAssignmentSlice, .rules = kR83};
 
 constexpr Field kFKueueV1beta2TopologyAssignmentSliceLevelIndividualValues[] = {
-    {.name = "prefix", .type = &kT30},
-    {.name = "roots", .type = &kT85, .required = true},
-    {.name = "suffix", .type = &kT30},
+    {.name = "prefix", .type = &kT30, .doc = "Beginning that all values share."},
+    {.name = "roots", .type = &kT85, .required = true, .doc = "What stands between the two in each value."},
+    {.name = "suffix", .type = &kT30, .doc = "End that all values share."},
 };
 constinit const Type kKueueV1beta2TopologyAssignmentSliceLevelIndividualValues{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.TopologyAssignmentSliceLevelIndividualValues", .fields = kFKueueV1beta2TopologyAssignmentSliceLevelIndividualValues};
 
 constexpr Field kFKueueV1beta2TopologyAssignmentSliceLevelValues[] = {
-    {.name = "individual", .type = &kKueueV1beta2TopologyAssignmentSliceLevelIndividualValues},
-    {.name = "universal", .type = &kT30},
+    {.name = "individual", .type = &kKueueV1beta2TopologyAssignmentSliceLevelIndividualValues, .doc = "The value of each domain."},
+    {.name = "universal", .type = &kT30, .doc = "The value of every domain, where all are equal."},
 };
 constinit const Type kKueueV1beta2TopologyAssignmentSliceLevelValues{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.TopologyAssignmentSliceLevelValues", .fields = kFKueueV1beta2TopologyAssignmentSliceLevelValues, .rules = kR86};
 
 constexpr Field kFKueueV1beta2TopologyAssignmentSlicePodCounts[] = {
-    {.name = "individual", .type = &kT87},
-    {.name = "universal", .type = &kT17},
+    {.name = "individual", .type = &kT87, .doc = "The count of each domain."},
+    {.name = "universal", .type = &kT17, .doc = "The count of every domain, where all are equal."},
 };
 constinit const Type kKueueV1beta2TopologyAssignmentSlicePodCounts{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.TopologyAssignmentSlicePodCounts", .fields = kFKueueV1beta2TopologyAssignmentSlicePodCounts, .rules = kR88};
 
 constexpr Field kFKueueV1beta2TopologyLevel[] = {
-    {.name = "nodeLabel", .type = &kT90, .required = true},
+    {.name = "nodeLabel", .type = &kT90, .required = true, .doc = "Node label whose values are the domains of this level."},
 };
 constinit const Type kKueueV1beta2TopologyLevel{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.TopologyLevel", .fields = kFKueueV1beta2TopologyLevel};
 
 constexpr Field kFKueueV1beta2TopologySpec[] = {
-    {.name = "levels", .type = &kT92, .required = true},
+    {.name = "levels", .type = &kT92, .required = true, .doc = "Levels from the outermost to the innermost. kubernetes.io/hostname may only be the last."},
 };
 constinit const Type kKueueV1beta2TopologySpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.TopologySpec", .fields = kFKueueV1beta2TopologySpec};
 
 constexpr Field kFKueueV1beta2UnhealthyNode[] = {
-    {.name = "name", .type = &kT30, .required = true},
+    {.name = "name", .type = &kT30, .required = true, .doc = "Name of the node."},
 };
 constinit const Type kKueueV1beta2UnhealthyNode{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.UnhealthyNode", .fields = kFKueueV1beta2UnhealthyNode};
 
 constexpr Field kFKueueV1beta2Workload[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "spec", .type = &kKueueV1beta2WorkloadSpec},
-    {.name = "status", .type = &kKueueV1beta2WorkloadStatus},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "spec", .type = &kKueueV1beta2WorkloadSpec, .doc = "What is asked for."},
+    {.name = "status", .type = &kKueueV1beta2WorkloadStatus, .doc = "What was decided."},
 };
-constinit const Type kKueueV1beta2Workload{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.Workload", .fields = kFKueueV1beta2Workload, .rules = kR93};
+constinit const Type kKueueV1beta2Workload{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.Workload", .doc = "A job as Kueue sees it, with what it asks for and whether it may run. Normally made by the integration of the job's kind.", .fields = kFKueueV1beta2Workload, .rules = kR93};
 
 constexpr Field kFKueueV1beta2WorkloadPriorityClass[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "description", .type = &kT95},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
-    {.name = "value", .type = &kInt32Type, .required = true},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "description", .type = &kT95, .doc = "What the class is for."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "value", .type = &kInt32Type, .required = true, .doc = "The priority; higher comes first."},
 };
-constinit const Type kKueueV1beta2WorkloadPriorityClass{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.WorkloadPriorityClass", .fields = kFKueueV1beta2WorkloadPriorityClass};
+constinit const Type kKueueV1beta2WorkloadPriorityClass{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.WorkloadPriorityClass", .doc = "A priority for workloads that does not touch the priority of their Pods.", .fields = kFKueueV1beta2WorkloadPriorityClass};
 
 constexpr Field kFKueueV1beta2WorkloadSchedulingStatsEviction[] = {
-    {.name = "count", .type = &kT15, .required = true},
-    {.name = "reason", .type = &kT97, .required = true},
-    {.name = "underlyingCause", .type = &kT97, .required = true},
+    {.name = "count", .type = &kT15, .required = true, .doc = "How many there were."},
+    {.name = "reason", .type = &kT97, .required = true, .doc = "Reason of the evictions."},
+    {.name = "underlyingCause", .type = &kT97, .required = true, .doc = "Cause behind the reason, where there is one."},
 };
 constinit const Type kKueueV1beta2WorkloadSchedulingStatsEviction{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.WorkloadSchedulingStatsEviction", .fields = kFKueueV1beta2WorkloadSchedulingStatsEviction};
 
 constexpr Field kFKueueV1beta2WorkloadSpec[] = {
-    {.name = "active", .type = &kBoolType, .default_json = "true"},
-    {.name = "maximumExecutionTimeSeconds", .type = &kT17},
-    {.name = "podSets", .type = &kT99},
-    {.name = "preemptionGates", .type = &kT100},
-    {.name = "priority", .type = &kInt32Type},
-    {.name = "priorityClassRef", .type = &kKueueV1beta2PriorityClassRef},
-    {.name = "queueName", .type = &kT25},
+    {.name = "active", .type = &kBoolType, .default_json = "true", .doc = "False evicts the workload and keeps it from being queued."},
+    {.name = "maximumExecutionTimeSeconds", .type = &kT17, .doc = "How long the workload may be admitted in total before it is deactivated."},
+    {.name = "podSets", .type = &kT99, .doc = "Groups of equal Pods, each with its template and count. At most 18."},
+    {.name = "preemptionGates", .type = &kT100, .doc = "While a gate is closed the workload does not preempt others."},
+    {.name = "priority", .type = &kInt32Type, .doc = "Priority of the workload; higher comes first and may preempt lower."},
+    {.name = "priorityClassRef", .type = &kKueueV1beta2PriorityClassRef, .doc = "Class that the priority was taken from."},
+    {.name = "queueName", .type = &kT25, .doc = "LocalQueue of the same namespace that the workload waits in. It cannot change while quota is reserved."},
 };
-constinit const Type kKueueV1beta2WorkloadSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.WorkloadSpec", .fields = kFKueueV1beta2WorkloadSpec, .rules = kR101};
+constinit const Type kKueueV1beta2WorkloadSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.WorkloadSpec", .doc = "What a workload asks for.", .fields = kFKueueV1beta2WorkloadSpec, .rules = kR101};
 
 constexpr Field kFKueueV1beta2WorkloadStatus[] = {
-    {.name = "accumulatedPastExecutionTimeSeconds", .type = &kInt32Type},
-    {.name = "admission", .type = &kKueueV1beta2Admission},
-    {.name = "admissionChecks", .type = &kT102},
-    {.name = "clusterName", .type = &kT7},
-    {.name = "conditions", .type = &kT2},
-    {.name = "nominatedClusterNames", .type = &kT104},
-    {.name = "preemptionGates", .type = &kT105},
-    {.name = "reclaimablePods", .type = &kT107},
-    {.name = "requeueState", .type = &kKueueV1beta2RequeueState},
-    {.name = "resourceRequests", .type = &kT108},
-    {.name = "schedulingStats", .type = &kKueueV1beta2SchedulingStats},
-    {.name = "unhealthyNodes", .type = &kT109},
+    {.name = "accumulatedPastExecutionTimeSeconds", .type = &kInt32Type, .doc = "Time spent in earlier admissions, counted against maximumExecutionTimeSeconds."},
+    {.name = "admission", .type = &kKueueV1beta2Admission, .doc = "The reserved quota. Absent while nothing is reserved."},
+    {.name = "admissionChecks", .type = &kT102, .doc = "State of each admission check that the workload must pass."},
+    {.name = "clusterName", .type = &kT7, .doc = "Worker cluster that runs the workload."},
+    {.name = "conditions", .type = &kT2, .doc = "QuotaReserved, Admitted, Evicted, Preempted, PodsReady, Finished and others."},
+    {.name = "nominatedClusterNames", .type = &kT104, .doc = "Worker clusters that are asked to run the workload."},
+    {.name = "preemptionGates", .type = &kT105, .doc = "State of the gates in spec.preemptionGates."},
+    {.name = "reclaimablePods", .type = &kT107, .doc = "Pods that have finished and no longer need their quota."},
+    {.name = "requeueState", .type = &kKueueV1beta2RequeueState, .doc = "How often and until when the workload is held back after an eviction."},
+    {.name = "resourceRequests", .type = &kT108, .doc = "What the workload was found to request while it waits. Removed once quota is reserved."},
+    {.name = "schedulingStats", .type = &kKueueV1beta2SchedulingStats, .doc = "How often the workload was evicted, by reason."},
+    {.name = "unhealthyNodes", .type = &kT109, .doc = "Nodes of the assignment that failed and whose Pods need another place."},
 };
-constinit const Type kKueueV1beta2WorkloadStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.WorkloadStatus", .fields = kFKueueV1beta2WorkloadStatus, .rules = kR110};
+constinit const Type kKueueV1beta2WorkloadStatus{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.v1beta2.WorkloadStatus", .doc = "What was decided about a workload.", .fields = kFKueueV1beta2WorkloadStatus, .rules = kR110};
 
 }  // namespace kueue::api::gen

@@ -16,24 +16,24 @@ constexpr Type kT6 {.kind = Kind::kList, .element = &kMetaV1StatusCause, .list_t
 }  // namespace
 
 constexpr Field kFMetaV1Condition[] = {
-    {.name = "lastTransitionTime", .type = &kTimeType, .required = true, .proto_number = 4},
-    {.name = "message", .type = &kStringType, .required = true, .proto_number = 6},
-    {.name = "observedGeneration", .type = &kInt64Type, .proto_number = 3},
-    {.name = "reason", .type = &kStringType, .required = true, .proto_number = 5},
-    {.name = "status", .type = &kStringType, .required = true, .proto_number = 2},
-    {.name = "type", .type = &kStringType, .required = true, .proto_number = 1},
+    {.name = "lastTransitionTime", .type = &kTimeType, .required = true, .proto_number = 4, .doc = "When status changed last."},
+    {.name = "message", .type = &kStringType, .required = true, .proto_number = 6, .doc = "Why it is so, as a text for people."},
+    {.name = "observedGeneration", .type = &kInt64Type, .proto_number = 3, .doc = "The generation that the condition was worked out for. When it is smaller than metadata.generation, the condition is out of date."},
+    {.name = "reason", .type = &kStringType, .required = true, .proto_number = 5, .doc = "Why it is so, as one CamelCase word for programs."},
+    {.name = "status", .type = &kStringType, .required = true, .proto_number = 2, .doc = "True, False or Unknown."},
+    {.name = "type", .type = &kStringType, .required = true, .proto_number = 1, .doc = "Which aspect, in CamelCase or as foo.example.com/CamelCase."},
 };
-constinit const Type kMetaV1Condition{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.Condition", .fields = kFMetaV1Condition};
+constinit const Type kMetaV1Condition{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.Condition", .doc = "One aspect of an object's state.", .fields = kFMetaV1Condition};
 
 constexpr Field kFMetaV1DeleteOptions[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "dryRun", .type = &kT0, .proto_number = 5},
-    {.name = "gracePeriodSeconds", .type = &kInt64Type, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "dryRun", .type = &kT0, .proto_number = 5, .doc = "Set to All to try without storing anything."},
+    {.name = "gracePeriodSeconds", .type = &kInt64Type, .proto_number = 1, .doc = "Seconds that the object has to end; 0 removes it at once."},
     {.name = "ignoreStoreReadErrorWithClusterBreakingPotential", .type = &kBoolType, .proto_number = 6},
-    {.name = "kind", .type = &kStringType},
-    {.name = "orphanDependents", .type = &kBoolType, .proto_number = 3},
-    {.name = "preconditions", .type = &kMetaV1Preconditions, .proto_number = 2},
-    {.name = "propagationPolicy", .type = &kStringType, .proto_number = 4},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "orphanDependents", .type = &kBoolType, .proto_number = 3, .doc = "Replaced by propagationPolicy."},
+    {.name = "preconditions", .type = &kMetaV1Preconditions, .proto_number = 2, .doc = "The object is deleted only if it has this uid and resourceVersion."},
+    {.name = "propagationPolicy", .type = &kStringType, .proto_number = 4, .doc = "What happens to dependents: Foreground, Background or Orphan."},
 };
 constinit const Type kMetaV1DeleteOptions{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", .fields = kFMetaV1DeleteOptions};
 
@@ -45,66 +45,66 @@ constexpr Field kFMetaV1FieldSelectorRequirement[] = {
 constinit const Type kMetaV1FieldSelectorRequirement{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.FieldSelectorRequirement", .fields = kFMetaV1FieldSelectorRequirement};
 
 constexpr Field kFMetaV1LabelSelector[] = {
-    {.name = "matchExpressions", .type = &kT1, .proto_number = 2},
-    {.name = "matchLabels", .type = &kStringMapType, .proto_number = 1},
+    {.name = "matchExpressions", .type = &kT1, .proto_number = 2, .doc = "Requirements on label keys and values."},
+    {.name = "matchLabels", .type = &kStringMapType, .proto_number = 1, .doc = "Labels that an object must have with exactly these values."},
 };
-constinit const Type kMetaV1LabelSelector{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", .fields = kFMetaV1LabelSelector, .atomic_map = true};
+constinit const Type kMetaV1LabelSelector{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector", .doc = "Chooses objects by label. All requirements must hold; an empty selector takes everything, an absent one nothing.", .fields = kFMetaV1LabelSelector, .atomic_map = true};
 
 constexpr Field kFMetaV1LabelSelectorRequirement[] = {
-    {.name = "key", .type = &kStringType, .required = true, .proto_number = 1},
-    {.name = "operator", .type = &kStringType, .required = true, .proto_number = 2},
-    {.name = "values", .type = &kT0, .proto_number = 3},
+    {.name = "key", .type = &kStringType, .required = true, .proto_number = 1, .doc = "Key of the label."},
+    {.name = "operator", .type = &kStringType, .required = true, .proto_number = 2, .doc = "In, NotIn, Exists or DoesNotExist."},
+    {.name = "values", .type = &kT0, .proto_number = 3, .doc = "Values to compare with, for In and NotIn only."},
 };
-constinit const Type kMetaV1LabelSelectorRequirement{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement", .fields = kFMetaV1LabelSelectorRequirement};
+constinit const Type kMetaV1LabelSelectorRequirement{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement", .doc = "One requirement on a label.", .fields = kFMetaV1LabelSelectorRequirement};
 
 constexpr Field kFMetaV1ListMeta[] = {
-    {.name = "continue", .type = &kStringType, .proto_number = 3},
-    {.name = "remainingItemCount", .type = &kInt64Type, .proto_number = 4},
-    {.name = "resourceVersion", .type = &kStringType, .proto_number = 2},
+    {.name = "continue", .type = &kStringType, .proto_number = 3, .doc = "Token that fetches the next page; empty on the last one."},
+    {.name = "remainingItemCount", .type = &kInt64Type, .proto_number = 4, .doc = "How many items follow after this page, when known."},
+    {.name = "resourceVersion", .type = &kStringType, .proto_number = 2, .doc = "Version of the whole collection, to start a watch from."},
     {.name = "selfLink", .type = &kStringType, .proto_number = 1},
     {.name = "shardInfo", .type = &kMetaV1ShardInfo, .proto_number = 5},
 };
 constinit const Type kMetaV1ListMeta{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta", .fields = kFMetaV1ListMeta};
 
 constexpr Field kFMetaV1ManagedFieldsEntry[] = {
-    {.name = "apiVersion", .type = &kStringType, .proto_number = 3},
-    {.name = "fieldsType", .type = &kStringType, .proto_number = 6},
-    {.name = "fieldsV1", .type = &kAnyType, .proto_number = 7},
-    {.name = "manager", .type = &kStringType, .proto_number = 1},
-    {.name = "operation", .type = &kStringType, .proto_number = 2},
-    {.name = "subresource", .type = &kStringType, .proto_number = 8},
-    {.name = "time", .type = &kTimeType, .proto_number = 4},
+    {.name = "apiVersion", .type = &kStringType, .proto_number = 3, .doc = "Version of the object that fieldsV1 speaks of."},
+    {.name = "fieldsType", .type = &kStringType, .proto_number = 6, .doc = "How fieldsV1 is written; always FieldsV1."},
+    {.name = "fieldsV1", .type = &kAnyType, .proto_number = 7, .doc = "The fields, as a tree."},
+    {.name = "manager", .type = &kStringType, .proto_number = 1, .doc = "Name of the manager."},
+    {.name = "operation", .type = &kStringType, .proto_number = 2, .doc = "Apply or Update."},
+    {.name = "subresource", .type = &kStringType, .proto_number = 8, .doc = "Subresource that was written, such as status."},
+    {.name = "time", .type = &kTimeType, .proto_number = 4, .doc = "When the manager changed its fields last."},
 };
-constinit const Type kMetaV1ManagedFieldsEntry{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry", .fields = kFMetaV1ManagedFieldsEntry};
+constinit const Type kMetaV1ManagedFieldsEntry{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry", .doc = "Fields that one manager set.", .fields = kFMetaV1ManagedFieldsEntry};
 
 constexpr Field kFMetaV1ObjectMeta[] = {
-    {.name = "annotations", .type = &kStringMapType, .proto_number = 12},
-    {.name = "creationTimestamp", .type = &kTimeType, .proto_number = 8},
-    {.name = "deletionGracePeriodSeconds", .type = &kInt64Type, .proto_number = 10},
-    {.name = "deletionTimestamp", .type = &kTimeType, .proto_number = 9},
-    {.name = "finalizers", .type = &kT2, .proto_number = 14, .patch_strategy = PatchStrategy::kMerge},
-    {.name = "generateName", .type = &kStringType, .proto_number = 2},
-    {.name = "generation", .type = &kInt64Type, .proto_number = 7},
-    {.name = "labels", .type = &kStringMapType, .proto_number = 11},
-    {.name = "managedFields", .type = &kT3, .proto_number = 17},
-    {.name = "name", .type = &kStringType, .proto_number = 1},
-    {.name = "namespace", .type = &kStringType, .proto_number = 3},
-    {.name = "ownerReferences", .type = &kT5, .proto_number = 13, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "uid"},
-    {.name = "resourceVersion", .type = &kStringType, .proto_number = 6},
-    {.name = "selfLink", .type = &kStringType, .proto_number = 4},
-    {.name = "uid", .type = &kStringType, .proto_number = 5},
+    {.name = "annotations", .type = &kStringMapType, .proto_number = 12, .doc = "Key-value pairs that tools attach; selectors do not see them."},
+    {.name = "creationTimestamp", .type = &kTimeType, .proto_number = 8, .doc = "When the server stored the object first."},
+    {.name = "deletionGracePeriodSeconds", .type = &kInt64Type, .proto_number = 10, .doc = "Seconds that the object was given to end after deletion was asked for."},
+    {.name = "deletionTimestamp", .type = &kTimeType, .proto_number = 9, .doc = "When the object is to be gone. Set by the server when deletion was asked for; the object stays until its finalizers are removed."},
+    {.name = "finalizers", .type = &kT2, .proto_number = 14, .patch_strategy = PatchStrategy::kMerge, .doc = "Names of those who must clean up before the object may go. It is removed once the list is empty."},
+    {.name = "generateName", .type = &kStringType, .proto_number = 2, .doc = "Prefix from which the server makes a unique name when no name is given."},
+    {.name = "generation", .type = &kInt64Type, .proto_number = 7, .doc = "Counts changes of the desired state. Controllers compare it with observedGeneration."},
+    {.name = "labels", .type = &kStringMapType, .proto_number = 11, .doc = "Key-value pairs that identify the object and that selectors match."},
+    {.name = "managedFields", .type = &kT3, .proto_number = 17, .doc = "Which manager owns which field, as server-side apply tracks it."},
+    {.name = "name", .type = &kStringType, .proto_number = 1, .doc = "Name of the object, unique among its kind within the namespace. It cannot be changed."},
+    {.name = "namespace", .type = &kStringType, .proto_number = 3, .doc = "Namespace that holds the object; empty for kinds of cluster scope."},
+    {.name = "ownerReferences", .type = &kT5, .proto_number = 13, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "uid", .doc = "Objects that this one depends on. When all of them are gone, this one is removed too."},
+    {.name = "resourceVersion", .type = &kStringType, .proto_number = 6, .doc = "Version of the stored object. It changes with every write and detects concurrent ones; treat it as opaque."},
+    {.name = "selfLink", .type = &kStringType, .proto_number = 4, .doc = "Not filled in any more."},
+    {.name = "uid", .type = &kStringType, .proto_number = 5, .doc = "Identity of this very object. An object that is made again under the same name gets another one."},
 };
-constinit const Type kMetaV1ObjectMeta{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", .fields = kFMetaV1ObjectMeta};
+constinit const Type kMetaV1ObjectMeta{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", .doc = "What every stored object carries beside its content.", .fields = kFMetaV1ObjectMeta};
 
 constexpr Field kFMetaV1OwnerReference[] = {
-    {.name = "apiVersion", .type = &kStringType, .required = true, .proto_number = 5},
-    {.name = "blockOwnerDeletion", .type = &kBoolType, .proto_number = 7},
-    {.name = "controller", .type = &kBoolType, .proto_number = 6},
-    {.name = "kind", .type = &kStringType, .required = true, .proto_number = 1},
-    {.name = "name", .type = &kStringType, .required = true, .proto_number = 3},
-    {.name = "uid", .type = &kStringType, .required = true, .proto_number = 4},
+    {.name = "apiVersion", .type = &kStringType, .required = true, .proto_number = 5, .doc = "Group and version of the owner."},
+    {.name = "blockOwnerDeletion", .type = &kBoolType, .proto_number = 7, .doc = "With foreground deletion, the owner stays until this object is gone."},
+    {.name = "controller", .type = &kBoolType, .proto_number = 6, .doc = "True for the one owner that controls the object."},
+    {.name = "kind", .type = &kStringType, .required = true, .proto_number = 1, .doc = "Kind of the owner."},
+    {.name = "name", .type = &kStringType, .required = true, .proto_number = 3, .doc = "Name of the owner."},
+    {.name = "uid", .type = &kStringType, .required = true, .proto_number = 4, .doc = "UID of the owner."},
 };
-constinit const Type kMetaV1OwnerReference{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference", .fields = kFMetaV1OwnerReference, .atomic_map = true};
+constinit const Type kMetaV1OwnerReference{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference", .doc = "An object that another one depends on.", .fields = kFMetaV1OwnerReference, .atomic_map = true};
 
 constexpr Field kFMetaV1Preconditions[] = {
     {.name = "resourceVersion", .type = &kStringType, .proto_number = 2},
@@ -118,16 +118,16 @@ constexpr Field kFMetaV1ShardInfo[] = {
 constinit const Type kMetaV1ShardInfo{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.ShardInfo", .fields = kFMetaV1ShardInfo};
 
 constexpr Field kFMetaV1Status[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "code", .type = &kInt32Type, .proto_number = 6},
-    {.name = "details", .type = &kMetaV1StatusDetails, .proto_number = 5},
-    {.name = "kind", .type = &kStringType},
-    {.name = "message", .type = &kStringType, .proto_number = 3},
-    {.name = "metadata", .type = &kMetaV1ListMeta, .proto_number = 1},
-    {.name = "reason", .type = &kStringType, .proto_number = 4},
-    {.name = "status", .type = &kStringType, .proto_number = 2},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "code", .type = &kInt32Type, .proto_number = 6, .doc = "HTTP status code."},
+    {.name = "details", .type = &kMetaV1StatusDetails, .proto_number = 5, .doc = "More about the failure."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "message", .type = &kStringType, .proto_number = 3, .doc = "What happened, for people."},
+    {.name = "metadata", .type = &kMetaV1ListMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "reason", .type = &kStringType, .proto_number = 4, .doc = "What happened, as one word for programs."},
+    {.name = "status", .type = &kStringType, .proto_number = 2, .doc = "Success or Failure."},
 };
-constinit const Type kMetaV1Status{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.Status", .fields = kFMetaV1Status};
+constinit const Type kMetaV1Status{.kind = Kind::kStruct, .name = "io.k8s.apimachinery.pkg.apis.meta.v1.Status", .doc = "Result of a call that returns no object.", .fields = kFMetaV1Status};
 
 constexpr Field kFMetaV1StatusCause[] = {
     {.name = "field", .type = &kStringType, .proto_number = 3},
@@ -139,7 +139,7 @@ constinit const Type kMetaV1StatusCause{.kind = Kind::kStruct, .name = "io.k8s.a
 constexpr Field kFMetaV1StatusDetails[] = {
     {.name = "causes", .type = &kT6, .proto_number = 4},
     {.name = "group", .type = &kStringType, .proto_number = 2},
-    {.name = "kind", .type = &kStringType, .proto_number = 3},
+    {.name = "kind", .type = &kStringType, .proto_number = 3, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .proto_number = 1},
     {.name = "retryAfterSeconds", .type = &kInt32Type, .proto_number = 5},
     {.name = "uid", .type = &kStringType, .proto_number = 6},

@@ -111,25 +111,25 @@ constinit const Type kAdmissionregistrationV1MatchCondition{.kind = Kind::kStruc
 
 constexpr Field kFAdmissionregistrationV1MatchResources[] = {
     {.name = "excludeResourceRules", .type = &kT0},
-    {.name = "matchPolicy", .type = &kT3},
-    {.name = "namespaceSelector", .type = &kMetaV1LabelSelector},
-    {.name = "objectSelector", .type = &kMetaV1LabelSelector},
+    {.name = "matchPolicy", .type = &kT3, .default_json = "\"Equivalent\""},
+    {.name = "namespaceSelector", .type = &kMetaV1LabelSelector, .default_json = "{}"},
+    {.name = "objectSelector", .type = &kMetaV1LabelSelector, .default_json = "{}"},
     {.name = "resourceRules", .type = &kT0},
 };
 constinit const Type kAdmissionregistrationV1MatchResources{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.MatchResources", .fields = kFAdmissionregistrationV1MatchResources, .atomic_map = true};
 
 constexpr Field kFAdmissionregistrationV1MutatingAdmissionPolicy[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAdmissionregistrationV1MutatingAdmissionPolicySpec},
 };
 constinit const Type kAdmissionregistrationV1MutatingAdmissionPolicy{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy", .fields = kFAdmissionregistrationV1MutatingAdmissionPolicy};
 
 constexpr Field kFAdmissionregistrationV1MutatingAdmissionPolicyBinding[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAdmissionregistrationV1MutatingAdmissionPolicyBindingSpec},
 };
 constinit const Type kAdmissionregistrationV1MutatingAdmissionPolicyBinding{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicyBinding", .fields = kFAdmissionregistrationV1MutatingAdmissionPolicyBinding};
@@ -155,23 +155,23 @@ constinit const Type kAdmissionregistrationV1MutatingAdmissionPolicySpec{.kind =
 constexpr Field kFAdmissionregistrationV1MutatingWebhook[] = {
     {.name = "admissionReviewVersions", .type = &kT14, .required = true},
     {.name = "clientConfig", .type = &kAdmissionregistrationV1WebhookClientConfig, .required = true},
-    {.name = "failurePolicy", .type = &kT6},
+    {.name = "failurePolicy", .type = &kT6, .default_json = "\"Fail\""},
     {.name = "matchConditions", .type = &kT8, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
-    {.name = "matchPolicy", .type = &kT3},
+    {.name = "matchPolicy", .type = &kT3, .default_json = "\"Equivalent\""},
     {.name = "name", .type = &kStringType, .required = true},
-    {.name = "namespaceSelector", .type = &kMetaV1LabelSelector},
-    {.name = "objectSelector", .type = &kMetaV1LabelSelector},
-    {.name = "reinvocationPolicy", .type = &kT12},
+    {.name = "namespaceSelector", .type = &kMetaV1LabelSelector, .default_json = "{}"},
+    {.name = "objectSelector", .type = &kMetaV1LabelSelector, .default_json = "{}"},
+    {.name = "reinvocationPolicy", .type = &kT12, .default_json = "\"Never\""},
     {.name = "rules", .type = &kT15},
     {.name = "sideEffects", .type = &kT18, .required = true},
-    {.name = "timeoutSeconds", .type = &kInt32Type},
+    {.name = "timeoutSeconds", .type = &kInt32Type, .default_json = "10"},
 };
 constinit const Type kAdmissionregistrationV1MutatingWebhook{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.MutatingWebhook", .fields = kFAdmissionregistrationV1MutatingWebhook};
 
 constexpr Field kFAdmissionregistrationV1MutatingWebhookConfiguration[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "webhooks", .type = &kT19, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
 };
 constinit const Type kAdmissionregistrationV1MutatingWebhookConfiguration{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration", .fields = kFAdmissionregistrationV1MutatingWebhookConfiguration};
@@ -189,13 +189,13 @@ constexpr Field kFAdmissionregistrationV1NamedRuleWithOperations[] = {
     {.name = "operations", .type = &kT26},
     {.name = "resourceNames", .type = &kT14},
     {.name = "resources", .type = &kT14},
-    {.name = "scope", .type = &kT29},
+    {.name = "scope", .type = &kT29, .default_json = "\"*\""},
 };
 constinit const Type kAdmissionregistrationV1NamedRuleWithOperations{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations", .fields = kFAdmissionregistrationV1NamedRuleWithOperations, .atomic_map = true};
 
 constexpr Field kFAdmissionregistrationV1ParamKind[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
 };
 constinit const Type kAdmissionregistrationV1ParamKind{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.ParamKind", .fields = kFAdmissionregistrationV1ParamKind, .atomic_map = true};
 
@@ -212,7 +212,7 @@ constexpr Field kFAdmissionregistrationV1RuleWithOperations[] = {
     {.name = "apiVersions", .type = &kT14},
     {.name = "operations", .type = &kT26},
     {.name = "resources", .type = &kT14},
-    {.name = "scope", .type = &kT29},
+    {.name = "scope", .type = &kT29, .default_json = "\"*\""},
 };
 constinit const Type kAdmissionregistrationV1RuleWithOperations{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.RuleWithOperations", .fields = kFAdmissionregistrationV1RuleWithOperations};
 
@@ -220,7 +220,7 @@ constexpr Field kFAdmissionregistrationV1ServiceReference[] = {
     {.name = "name", .type = &kStringType, .required = true},
     {.name = "namespace", .type = &kStringType, .required = true},
     {.name = "path", .type = &kStringType},
-    {.name = "port", .type = &kInt32Type},
+    {.name = "port", .type = &kInt32Type, .default_json = "443"},
 };
 constinit const Type kAdmissionregistrationV1ServiceReference{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.ServiceReference", .fields = kFAdmissionregistrationV1ServiceReference};
 
@@ -230,18 +230,18 @@ constexpr Field kFAdmissionregistrationV1TypeChecking[] = {
 constinit const Type kAdmissionregistrationV1TypeChecking{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.TypeChecking", .fields = kFAdmissionregistrationV1TypeChecking};
 
 constexpr Field kFAdmissionregistrationV1ValidatingAdmissionPolicy[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAdmissionregistrationV1ValidatingAdmissionPolicySpec},
     {.name = "status", .type = &kAdmissionregistrationV1ValidatingAdmissionPolicyStatus},
 };
 constinit const Type kAdmissionregistrationV1ValidatingAdmissionPolicy{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy", .fields = kFAdmissionregistrationV1ValidatingAdmissionPolicy};
 
 constexpr Field kFAdmissionregistrationV1ValidatingAdmissionPolicyBinding[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAdmissionregistrationV1ValidatingAdmissionPolicyBindingSpec, .required = true},
 };
 constinit const Type kAdmissionregistrationV1ValidatingAdmissionPolicyBinding{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding", .fields = kFAdmissionregistrationV1ValidatingAdmissionPolicyBinding};
@@ -256,7 +256,7 @@ constinit const Type kAdmissionregistrationV1ValidatingAdmissionPolicyBindingSpe
 
 constexpr Field kFAdmissionregistrationV1ValidatingAdmissionPolicySpec[] = {
     {.name = "auditAnnotations", .type = &kT35},
-    {.name = "failurePolicy", .type = &kT6},
+    {.name = "failurePolicy", .type = &kT6, .default_json = "\"Fail\""},
     {.name = "matchConditions", .type = &kT8, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
     {.name = "matchConstraints", .type = &kAdmissionregistrationV1MatchResources},
     {.name = "paramKind", .type = &kAdmissionregistrationV1ParamKind},
@@ -275,22 +275,22 @@ constinit const Type kAdmissionregistrationV1ValidatingAdmissionPolicyStatus{.ki
 constexpr Field kFAdmissionregistrationV1ValidatingWebhook[] = {
     {.name = "admissionReviewVersions", .type = &kT14, .required = true},
     {.name = "clientConfig", .type = &kAdmissionregistrationV1WebhookClientConfig, .required = true},
-    {.name = "failurePolicy", .type = &kT6},
+    {.name = "failurePolicy", .type = &kT6, .default_json = "\"Fail\""},
     {.name = "matchConditions", .type = &kT8, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
-    {.name = "matchPolicy", .type = &kT3},
+    {.name = "matchPolicy", .type = &kT3, .default_json = "\"Equivalent\""},
     {.name = "name", .type = &kStringType, .required = true},
-    {.name = "namespaceSelector", .type = &kMetaV1LabelSelector},
-    {.name = "objectSelector", .type = &kMetaV1LabelSelector},
+    {.name = "namespaceSelector", .type = &kMetaV1LabelSelector, .default_json = "{}"},
+    {.name = "objectSelector", .type = &kMetaV1LabelSelector, .default_json = "{}"},
     {.name = "rules", .type = &kT15},
     {.name = "sideEffects", .type = &kT18, .required = true},
-    {.name = "timeoutSeconds", .type = &kInt32Type},
+    {.name = "timeoutSeconds", .type = &kInt32Type, .default_json = "10"},
 };
 constinit const Type kAdmissionregistrationV1ValidatingWebhook{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.ValidatingWebhook", .fields = kFAdmissionregistrationV1ValidatingWebhook};
 
 constexpr Field kFAdmissionregistrationV1ValidatingWebhookConfiguration[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "webhooks", .type = &kT40, .patch_strategy = PatchStrategy::kMerge, .patch_merge_key = "name"},
 };
 constinit const Type kAdmissionregistrationV1ValidatingWebhookConfiguration{.kind = Kind::kStruct, .name = "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration", .fields = kFAdmissionregistrationV1ValidatingWebhookConfiguration};
@@ -333,9 +333,9 @@ constexpr Field kFApiextensionsV1CustomResourceConversion[] = {
 constinit const Type kApiextensionsV1CustomResourceConversion{.kind = Kind::kStruct, .name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceConversion", .fields = kFApiextensionsV1CustomResourceConversion};
 
 constexpr Field kFApiextensionsV1CustomResourceDefinition[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kApiextensionsV1CustomResourceDefinitionSpec, .required = true},
     {.name = "status", .type = &kApiextensionsV1CustomResourceDefinitionStatus},
 };
@@ -353,7 +353,7 @@ constinit const Type kApiextensionsV1CustomResourceDefinitionCondition{.kind = K
 
 constexpr Field kFApiextensionsV1CustomResourceDefinitionNames[] = {
     {.name = "categories", .type = &kT14},
-    {.name = "kind", .type = &kStringType, .required = true},
+    {.name = "kind", .type = &kStringType, .required = true, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "listKind", .type = &kStringType},
     {.name = "plural", .type = &kStringType, .required = true},
     {.name = "shortNames", .type = &kT14},
@@ -362,7 +362,7 @@ constexpr Field kFApiextensionsV1CustomResourceDefinitionNames[] = {
 constinit const Type kApiextensionsV1CustomResourceDefinitionNames{.kind = Kind::kStruct, .name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames", .fields = kFApiextensionsV1CustomResourceDefinitionNames};
 
 constexpr Field kFApiextensionsV1CustomResourceDefinitionSpec[] = {
-    {.name = "conversion", .type = &kApiextensionsV1CustomResourceConversion},
+    {.name = "conversion", .type = &kApiextensionsV1CustomResourceConversion, .default_json = "{\"strategy\":\"None\"}"},
     {.name = "group", .type = &kStringType, .required = true},
     {.name = "names", .type = &kApiextensionsV1CustomResourceDefinitionNames, .required = true},
     {.name = "preserveUnknownFields", .type = &kBoolType},
@@ -475,7 +475,7 @@ constexpr Field kFApiextensionsV1ServiceReference[] = {
     {.name = "name", .type = &kStringType, .required = true},
     {.name = "namespace", .type = &kStringType, .required = true},
     {.name = "path", .type = &kStringType},
-    {.name = "port", .type = &kInt32Type},
+    {.name = "port", .type = &kInt32Type, .default_json = "443"},
 };
 constinit const Type kApiextensionsV1ServiceReference{.kind = Kind::kStruct, .name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.ServiceReference", .fields = kFApiextensionsV1ServiceReference};
 
@@ -503,9 +503,9 @@ constexpr Field kFApiextensionsV1WebhookConversion[] = {
 constinit const Type kApiextensionsV1WebhookConversion{.kind = Kind::kStruct, .name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookConversion", .fields = kFApiextensionsV1WebhookConversion};
 
 constexpr Field kFApiregistrationV1APIService[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kApiregistrationV1APIServiceSpec},
     {.name = "status", .type = &kApiregistrationV1APIServiceStatus},
 };
@@ -539,23 +539,23 @@ constinit const Type kApiregistrationV1APIServiceStatus{.kind = Kind::kStruct, .
 constexpr Field kFApiregistrationV1ServiceReference[] = {
     {.name = "name", .type = &kStringType},
     {.name = "namespace", .type = &kStringType},
-    {.name = "port", .type = &kInt32Type},
+    {.name = "port", .type = &kInt32Type, .default_json = "443"},
 };
 constinit const Type kApiregistrationV1ServiceReference{.kind = Kind::kStruct, .name = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference", .fields = kFApiregistrationV1ServiceReference};
 
 constexpr Field kFAppsV1ControllerRevision[] = {
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "data", .type = &kAnyType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "revision", .type = &kInt64Type, .required = true},
 };
 constinit const Type kAppsV1ControllerRevision{.kind = Kind::kStruct, .name = "io.k8s.api.apps.v1.ControllerRevision", .fields = kFAppsV1ControllerRevision};
 
 constexpr Field kFAppsV1DaemonSet[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAppsV1DaemonSetSpec, .proto_number = 2},
     {.name = "status", .type = &kAppsV1DaemonSetStatus, .proto_number = 3},
 };
@@ -572,10 +572,10 @@ constinit const Type kAppsV1DaemonSetCondition{.kind = Kind::kStruct, .name = "i
 
 constexpr Field kFAppsV1DaemonSetSpec[] = {
     {.name = "minReadySeconds", .type = &kInt32Type, .proto_number = 4},
-    {.name = "revisionHistoryLimit", .type = &kInt32Type, .proto_number = 6},
+    {.name = "revisionHistoryLimit", .type = &kInt32Type, .proto_number = 6, .default_json = "10"},
     {.name = "selector", .type = &kMetaV1LabelSelector, .required = true, .proto_number = 1},
     {.name = "template", .type = &kCoreV1PodTemplateSpec, .required = true, .proto_number = 2},
-    {.name = "updateStrategy", .type = &kAppsV1DaemonSetUpdateStrategy, .proto_number = 3},
+    {.name = "updateStrategy", .type = &kAppsV1DaemonSetUpdateStrategy, .proto_number = 3, .default_json = "{\"rollingUpdate\":{\"maxSurge\":0,\"maxUnavailable\":1},\"type\":\"RollingUpdate\"}"},
 };
 constinit const Type kAppsV1DaemonSetSpec{.kind = Kind::kStruct, .name = "io.k8s.api.apps.v1.DaemonSetSpec", .fields = kFAppsV1DaemonSetSpec};
 
@@ -595,14 +595,14 @@ constinit const Type kAppsV1DaemonSetStatus{.kind = Kind::kStruct, .name = "io.k
 
 constexpr Field kFAppsV1DaemonSetUpdateStrategy[] = {
     {.name = "rollingUpdate", .type = &kAppsV1RollingUpdateDaemonSet, .proto_number = 2},
-    {.name = "type", .type = &kT58, .proto_number = 1},
+    {.name = "type", .type = &kT58, .proto_number = 1, .default_json = "\"RollingUpdate\""},
 };
 constinit const Type kAppsV1DaemonSetUpdateStrategy{.kind = Kind::kStruct, .name = "io.k8s.api.apps.v1.DaemonSetUpdateStrategy", .fields = kFAppsV1DaemonSetUpdateStrategy};
 
 constexpr Field kFAppsV1Deployment[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAppsV1DeploymentSpec, .proto_number = 2},
     {.name = "status", .type = &kAppsV1DeploymentStatus, .proto_number = 3},
 };
@@ -621,11 +621,11 @@ constinit const Type kAppsV1DeploymentCondition{.kind = Kind::kStruct, .name = "
 constexpr Field kFAppsV1DeploymentSpec[] = {
     {.name = "minReadySeconds", .type = &kInt32Type, .proto_number = 5},
     {.name = "paused", .type = &kBoolType, .proto_number = 7},
-    {.name = "progressDeadlineSeconds", .type = &kInt32Type, .proto_number = 9},
-    {.name = "replicas", .type = &kInt32Type, .proto_number = 1},
-    {.name = "revisionHistoryLimit", .type = &kInt32Type, .proto_number = 6},
+    {.name = "progressDeadlineSeconds", .type = &kInt32Type, .proto_number = 9, .default_json = "600"},
+    {.name = "replicas", .type = &kInt32Type, .proto_number = 1, .default_json = "1"},
+    {.name = "revisionHistoryLimit", .type = &kInt32Type, .proto_number = 6, .default_json = "10"},
     {.name = "selector", .type = &kMetaV1LabelSelector, .required = true, .proto_number = 2},
-    {.name = "strategy", .type = &kAppsV1DeploymentStrategy, .proto_number = 4, .patch_strategy = PatchStrategy::kRetainKeys},
+    {.name = "strategy", .type = &kAppsV1DeploymentStrategy, .proto_number = 4, .patch_strategy = PatchStrategy::kRetainKeys, .default_json = "{\"rollingUpdate\":{\"maxSurge\":\"25%\",\"maxUnavailable\":\"25%\"},\"type\":\"RollingUpdate\"}"},
     {.name = "template", .type = &kCoreV1PodTemplateSpec, .required = true, .proto_number = 3},
 };
 constinit const Type kAppsV1DeploymentSpec{.kind = Kind::kStruct, .name = "io.k8s.api.apps.v1.DeploymentSpec", .fields = kFAppsV1DeploymentSpec};
@@ -645,14 +645,14 @@ constinit const Type kAppsV1DeploymentStatus{.kind = Kind::kStruct, .name = "io.
 
 constexpr Field kFAppsV1DeploymentStrategy[] = {
     {.name = "rollingUpdate", .type = &kAppsV1RollingUpdateDeployment, .proto_number = 2},
-    {.name = "type", .type = &kT62, .proto_number = 1},
+    {.name = "type", .type = &kT62, .proto_number = 1, .default_json = "\"RollingUpdate\""},
 };
 constinit const Type kAppsV1DeploymentStrategy{.kind = Kind::kStruct, .name = "io.k8s.api.apps.v1.DeploymentStrategy", .fields = kFAppsV1DeploymentStrategy};
 
 constexpr Field kFAppsV1ReplicaSet[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAppsV1ReplicaSetSpec, .proto_number = 2},
     {.name = "status", .type = &kAppsV1ReplicaSetStatus, .proto_number = 3},
 };
@@ -669,7 +669,7 @@ constinit const Type kAppsV1ReplicaSetCondition{.kind = Kind::kStruct, .name = "
 
 constexpr Field kFAppsV1ReplicaSetSpec[] = {
     {.name = "minReadySeconds", .type = &kInt32Type, .proto_number = 4},
-    {.name = "replicas", .type = &kInt32Type, .proto_number = 1},
+    {.name = "replicas", .type = &kInt32Type, .proto_number = 1, .default_json = "1"},
     {.name = "selector", .type = &kMetaV1LabelSelector, .required = true, .proto_number = 2},
     {.name = "template", .type = &kCoreV1PodTemplateSpec, .proto_number = 3},
 };
@@ -687,27 +687,27 @@ constexpr Field kFAppsV1ReplicaSetStatus[] = {
 constinit const Type kAppsV1ReplicaSetStatus{.kind = Kind::kStruct, .name = "io.k8s.api.apps.v1.ReplicaSetStatus", .fields = kFAppsV1ReplicaSetStatus};
 
 constexpr Field kFAppsV1RollingUpdateDaemonSet[] = {
-    {.name = "maxSurge", .type = &kIntOrStringType, .proto_number = 2},
-    {.name = "maxUnavailable", .type = &kIntOrStringType, .proto_number = 1},
+    {.name = "maxSurge", .type = &kIntOrStringType, .proto_number = 2, .default_json = "0"},
+    {.name = "maxUnavailable", .type = &kIntOrStringType, .proto_number = 1, .default_json = "1"},
 };
 constinit const Type kAppsV1RollingUpdateDaemonSet{.kind = Kind::kStruct, .name = "io.k8s.api.apps.v1.RollingUpdateDaemonSet", .fields = kFAppsV1RollingUpdateDaemonSet};
 
 constexpr Field kFAppsV1RollingUpdateDeployment[] = {
-    {.name = "maxSurge", .type = &kIntOrStringType, .proto_number = 2},
-    {.name = "maxUnavailable", .type = &kIntOrStringType, .proto_number = 1},
+    {.name = "maxSurge", .type = &kIntOrStringType, .proto_number = 2, .default_json = "\"25%\""},
+    {.name = "maxUnavailable", .type = &kIntOrStringType, .proto_number = 1, .default_json = "\"25%\""},
 };
 constinit const Type kAppsV1RollingUpdateDeployment{.kind = Kind::kStruct, .name = "io.k8s.api.apps.v1.RollingUpdateDeployment", .fields = kFAppsV1RollingUpdateDeployment};
 
 constexpr Field kFAppsV1RollingUpdateStatefulSetStrategy[] = {
     {.name = "maxUnavailable", .type = &kIntOrStringType, .proto_number = 2},
-    {.name = "partition", .type = &kInt32Type, .proto_number = 1},
+    {.name = "partition", .type = &kInt32Type, .proto_number = 1, .default_json = "0"},
 };
 constinit const Type kAppsV1RollingUpdateStatefulSetStrategy{.kind = Kind::kStruct, .name = "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy", .fields = kFAppsV1RollingUpdateStatefulSetStrategy};
 
 constexpr Field kFAppsV1StatefulSet[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAppsV1StatefulSetSpec, .proto_number = 2},
     {.name = "status", .type = &kAppsV1StatefulSetStatus, .proto_number = 3},
 };
@@ -736,14 +736,14 @@ constinit const Type kAppsV1StatefulSetPersistentVolumeClaimRetentionPolicy{.kin
 constexpr Field kFAppsV1StatefulSetSpec[] = {
     {.name = "minReadySeconds", .type = &kInt32Type, .proto_number = 9},
     {.name = "ordinals", .type = &kAppsV1StatefulSetOrdinals, .proto_number = 11},
-    {.name = "persistentVolumeClaimRetentionPolicy", .type = &kAppsV1StatefulSetPersistentVolumeClaimRetentionPolicy, .proto_number = 10},
-    {.name = "podManagementPolicy", .type = &kT66, .proto_number = 6},
-    {.name = "replicas", .type = &kInt32Type, .proto_number = 1},
-    {.name = "revisionHistoryLimit", .type = &kInt32Type, .proto_number = 8},
+    {.name = "persistentVolumeClaimRetentionPolicy", .type = &kAppsV1StatefulSetPersistentVolumeClaimRetentionPolicy, .proto_number = 10, .default_json = "{\"whenDeleted\":\"Retain\",\"whenScaled\":\"Retain\"}"},
+    {.name = "podManagementPolicy", .type = &kT66, .proto_number = 6, .default_json = "\"OrderedReady\""},
+    {.name = "replicas", .type = &kInt32Type, .proto_number = 1, .default_json = "1"},
+    {.name = "revisionHistoryLimit", .type = &kInt32Type, .proto_number = 8, .default_json = "10"},
     {.name = "selector", .type = &kMetaV1LabelSelector, .required = true, .proto_number = 2},
     {.name = "serviceName", .type = &kStringType, .proto_number = 5},
     {.name = "template", .type = &kCoreV1PodTemplateSpec, .required = true, .proto_number = 3},
-    {.name = "updateStrategy", .type = &kAppsV1StatefulSetUpdateStrategy, .proto_number = 7},
+    {.name = "updateStrategy", .type = &kAppsV1StatefulSetUpdateStrategy, .proto_number = 7, .default_json = "{\"rollingUpdate\":{\"partition\":0},\"type\":\"RollingUpdate\"}"},
     {.name = "volumeClaimTemplates", .type = &kT67, .proto_number = 4},
 };
 constinit const Type kAppsV1StatefulSetSpec{.kind = Kind::kStruct, .name = "io.k8s.api.apps.v1.StatefulSetSpec", .fields = kFAppsV1StatefulSetSpec};
@@ -764,22 +764,22 @@ constinit const Type kAppsV1StatefulSetStatus{.kind = Kind::kStruct, .name = "io
 
 constexpr Field kFAppsV1StatefulSetUpdateStrategy[] = {
     {.name = "rollingUpdate", .type = &kAppsV1RollingUpdateStatefulSetStrategy, .proto_number = 2},
-    {.name = "type", .type = &kT58, .proto_number = 1},
+    {.name = "type", .type = &kT58, .proto_number = 1, .default_json = "\"RollingUpdate\""},
 };
 constinit const Type kAppsV1StatefulSetUpdateStrategy{.kind = Kind::kStruct, .name = "io.k8s.api.apps.v1.StatefulSetUpdateStrategy", .fields = kFAppsV1StatefulSetUpdateStrategy};
 
 constexpr Field kFAuthenticationV1BoundObjectReference[] = {
-    {.name = "apiVersion", .type = &kStringType, .proto_number = 2},
-    {.name = "kind", .type = &kStringType, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .proto_number = 2, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .proto_number = 1, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .proto_number = 3},
     {.name = "uid", .type = &kStringType, .proto_number = 4},
 };
 constinit const Type kAuthenticationV1BoundObjectReference{.kind = Kind::kStruct, .name = "io.k8s.api.authentication.v1.BoundObjectReference", .fields = kFAuthenticationV1BoundObjectReference};
 
 constexpr Field kFAuthenticationV1SelfSubjectReview[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "status", .type = &kAuthenticationV1SelfSubjectReviewStatus, .proto_number = 2},
 };
 constinit const Type kAuthenticationV1SelfSubjectReview{.kind = Kind::kStruct, .name = "io.k8s.api.authentication.v1.SelfSubjectReview", .fields = kFAuthenticationV1SelfSubjectReview};
@@ -790,9 +790,9 @@ constexpr Field kFAuthenticationV1SelfSubjectReviewStatus[] = {
 constinit const Type kAuthenticationV1SelfSubjectReviewStatus{.kind = Kind::kStruct, .name = "io.k8s.api.authentication.v1.SelfSubjectReviewStatus", .fields = kFAuthenticationV1SelfSubjectReviewStatus};
 
 constexpr Field kFAuthenticationV1TokenRequest[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAuthenticationV1TokenRequestSpec, .proto_number = 2},
     {.name = "status", .type = &kAuthenticationV1TokenRequestStatus, .proto_number = 3},
 };
@@ -801,7 +801,7 @@ constinit const Type kAuthenticationV1TokenRequest{.kind = Kind::kStruct, .name 
 constexpr Field kFAuthenticationV1TokenRequestSpec[] = {
     {.name = "audiences", .type = &kT14, .proto_number = 1},
     {.name = "boundObjectRef", .type = &kAuthenticationV1BoundObjectReference, .proto_number = 3},
-    {.name = "expirationSeconds", .type = &kInt64Type, .proto_number = 4},
+    {.name = "expirationSeconds", .type = &kInt64Type, .proto_number = 4, .default_json = "3600"},
 };
 constinit const Type kAuthenticationV1TokenRequestSpec{.kind = Kind::kStruct, .name = "io.k8s.api.authentication.v1.TokenRequestSpec", .fields = kFAuthenticationV1TokenRequestSpec};
 
@@ -812,9 +812,9 @@ constexpr Field kFAuthenticationV1TokenRequestStatus[] = {
 constinit const Type kAuthenticationV1TokenRequestStatus{.kind = Kind::kStruct, .name = "io.k8s.api.authentication.v1.TokenRequestStatus", .fields = kFAuthenticationV1TokenRequestStatus};
 
 constexpr Field kFAuthenticationV1TokenReview[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAuthenticationV1TokenReviewSpec, .required = true, .proto_number = 2},
     {.name = "status", .type = &kAuthenticationV1TokenReviewStatus, .proto_number = 3},
 };
@@ -855,9 +855,9 @@ constexpr Field kFAuthorizationV1LabelSelectorAttributes[] = {
 constinit const Type kAuthorizationV1LabelSelectorAttributes{.kind = Kind::kStruct, .name = "io.k8s.api.authorization.v1.LabelSelectorAttributes", .fields = kFAuthorizationV1LabelSelectorAttributes};
 
 constexpr Field kFAuthorizationV1LocalSubjectAccessReview[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAuthorizationV1SubjectAccessReviewSpec, .required = true},
     {.name = "status", .type = &kAuthorizationV1SubjectAccessReviewStatus},
 };

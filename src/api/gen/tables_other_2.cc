@@ -100,9 +100,9 @@ constexpr Field kFAuthorizationV1ResourceRule[] = {
 constinit const Type kAuthorizationV1ResourceRule{.kind = Kind::kStruct, .name = "io.k8s.api.authorization.v1.ResourceRule", .fields = kFAuthorizationV1ResourceRule};
 
 constexpr Field kFAuthorizationV1SelfSubjectAccessReview[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAuthorizationV1SelfSubjectAccessReviewSpec, .required = true, .proto_number = 2},
     {.name = "status", .type = &kAuthorizationV1SubjectAccessReviewStatus, .proto_number = 3},
 };
@@ -115,9 +115,9 @@ constexpr Field kFAuthorizationV1SelfSubjectAccessReviewSpec[] = {
 constinit const Type kAuthorizationV1SelfSubjectAccessReviewSpec{.kind = Kind::kStruct, .name = "io.k8s.api.authorization.v1.SelfSubjectAccessReviewSpec", .fields = kFAuthorizationV1SelfSubjectAccessReviewSpec};
 
 constexpr Field kFAuthorizationV1SelfSubjectRulesReview[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAuthorizationV1SelfSubjectRulesReviewSpec, .required = true, .proto_number = 2},
     {.name = "status", .type = &kAuthorizationV1SubjectRulesReviewStatus, .proto_number = 3},
 };
@@ -129,9 +129,9 @@ constexpr Field kFAuthorizationV1SelfSubjectRulesReviewSpec[] = {
 constinit const Type kAuthorizationV1SelfSubjectRulesReviewSpec{.kind = Kind::kStruct, .name = "io.k8s.api.authorization.v1.SelfSubjectRulesReviewSpec", .fields = kFAuthorizationV1SelfSubjectRulesReviewSpec};
 
 constexpr Field kFAuthorizationV1SubjectAccessReview[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAuthorizationV1SubjectAccessReviewSpec, .required = true, .proto_number = 2},
     {.name = "status", .type = &kAuthorizationV1SubjectAccessReviewStatus, .proto_number = 3},
 };
@@ -164,16 +164,16 @@ constexpr Field kFAuthorizationV1SubjectRulesReviewStatus[] = {
 constinit const Type kAuthorizationV1SubjectRulesReviewStatus{.kind = Kind::kStruct, .name = "io.k8s.api.authorization.v1.SubjectRulesReviewStatus", .fields = kFAuthorizationV1SubjectRulesReviewStatus};
 
 constexpr Field kFAutoscalingV1CrossVersionObjectReference[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType, .required = true},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .required = true, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .required = true},
 };
 constinit const Type kAutoscalingV1CrossVersionObjectReference{.kind = Kind::kStruct, .name = "io.k8s.api.autoscaling.v1.CrossVersionObjectReference", .fields = kFAutoscalingV1CrossVersionObjectReference, .atomic_map = true};
 
 constexpr Field kFAutoscalingV1HorizontalPodAutoscaler[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAutoscalingV1HorizontalPodAutoscalerSpec, .required = true},
     {.name = "status", .type = &kAutoscalingV1HorizontalPodAutoscalerStatus},
 };
@@ -181,7 +181,7 @@ constinit const Type kAutoscalingV1HorizontalPodAutoscaler{.kind = Kind::kStruct
 
 constexpr Field kFAutoscalingV1HorizontalPodAutoscalerSpec[] = {
     {.name = "maxReplicas", .type = &kInt32Type, .required = true},
-    {.name = "minReplicas", .type = &kInt32Type},
+    {.name = "minReplicas", .type = &kInt32Type, .default_json = "1"},
     {.name = "scaleTargetRef", .type = &kAutoscalingV1CrossVersionObjectReference, .required = true},
     {.name = "targetCPUUtilizationPercentage", .type = &kInt32Type},
 };
@@ -197,9 +197,9 @@ constexpr Field kFAutoscalingV1HorizontalPodAutoscalerStatus[] = {
 constinit const Type kAutoscalingV1HorizontalPodAutoscalerStatus{.kind = Kind::kStruct, .name = "io.k8s.api.autoscaling.v1.HorizontalPodAutoscalerStatus", .fields = kFAutoscalingV1HorizontalPodAutoscalerStatus};
 
 constexpr Field kFAutoscalingV1Scale[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAutoscalingV1ScaleSpec},
     {.name = "status", .type = &kAutoscalingV1ScaleStatus},
 };
@@ -231,8 +231,8 @@ constexpr Field kFAutoscalingV2ContainerResourceMetricStatus[] = {
 constinit const Type kAutoscalingV2ContainerResourceMetricStatus{.kind = Kind::kStruct, .name = "io.k8s.api.autoscaling.v2.ContainerResourceMetricStatus", .fields = kFAutoscalingV2ContainerResourceMetricStatus};
 
 constexpr Field kFAutoscalingV2CrossVersionObjectReference[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType, .required = true},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .required = true, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .required = true},
 };
 constinit const Type kAutoscalingV2CrossVersionObjectReference{.kind = Kind::kStruct, .name = "io.k8s.api.autoscaling.v2.CrossVersionObjectReference", .fields = kFAutoscalingV2CrossVersionObjectReference};
@@ -265,9 +265,9 @@ constexpr Field kFAutoscalingV2HPAScalingRules[] = {
 constinit const Type kAutoscalingV2HPAScalingRules{.kind = Kind::kStruct, .name = "io.k8s.api.autoscaling.v2.HPAScalingRules", .fields = kFAutoscalingV2HPAScalingRules};
 
 constexpr Field kFAutoscalingV2HorizontalPodAutoscaler[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kAutoscalingV2HorizontalPodAutoscalerSpec, .required = true},
     {.name = "status", .type = &kAutoscalingV2HorizontalPodAutoscalerStatus},
 };
@@ -292,7 +292,7 @@ constexpr Field kFAutoscalingV2HorizontalPodAutoscalerSpec[] = {
     {.name = "behavior", .type = &kAutoscalingV2HorizontalPodAutoscalerBehavior},
     {.name = "maxReplicas", .type = &kInt32Type, .required = true},
     {.name = "metrics", .type = &kT6},
-    {.name = "minReplicas", .type = &kInt32Type},
+    {.name = "minReplicas", .type = &kInt32Type, .default_json = "1"},
     {.name = "scaleTargetRef", .type = &kAutoscalingV2CrossVersionObjectReference, .required = true},
 };
 constinit const Type kAutoscalingV2HorizontalPodAutoscalerSpec{.kind = Kind::kStruct, .name = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec", .fields = kFAutoscalingV2HorizontalPodAutoscalerSpec};
@@ -387,9 +387,9 @@ constexpr Field kFAutoscalingV2ResourceMetricStatus[] = {
 constinit const Type kAutoscalingV2ResourceMetricStatus{.kind = Kind::kStruct, .name = "io.k8s.api.autoscaling.v2.ResourceMetricStatus", .fields = kFAutoscalingV2ResourceMetricStatus};
 
 constexpr Field kFCertificatesV1CertificateSigningRequest[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kCertificatesV1CertificateSigningRequestSpec, .required = true},
     {.name = "status", .type = &kCertificatesV1CertificateSigningRequestStatus},
 };
@@ -424,9 +424,9 @@ constexpr Field kFCertificatesV1CertificateSigningRequestStatus[] = {
 constinit const Type kCertificatesV1CertificateSigningRequestStatus{.kind = Kind::kStruct, .name = "io.k8s.api.certificates.v1.CertificateSigningRequestStatus", .fields = kFCertificatesV1CertificateSigningRequestStatus};
 
 constexpr Field kFCoordinationV1Lease[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kCoordinationV1LeaseSpec, .proto_number = 2},
 };
 constinit const Type kCoordinationV1Lease{.kind = Kind::kStruct, .name = "io.k8s.api.coordination.v1.Lease", .fields = kFCoordinationV1Lease};
@@ -469,18 +469,18 @@ constinit const Type kDiscoveryV1EndpointHints{.kind = Kind::kStruct, .name = "i
 
 constexpr Field kFDiscoveryV1EndpointPort[] = {
     {.name = "appProtocol", .type = &kStringType},
-    {.name = "name", .type = &kStringType},
+    {.name = "name", .type = &kStringType, .default_json = "\"\""},
     {.name = "port", .type = &kInt32Type},
-    {.name = "protocol", .type = &kT20},
+    {.name = "protocol", .type = &kT20, .default_json = "\"TCP\""},
 };
 constinit const Type kDiscoveryV1EndpointPort{.kind = Kind::kStruct, .name = "io.k8s.api.discovery.v1.EndpointPort", .fields = kFDiscoveryV1EndpointPort, .atomic_map = true};
 
 constexpr Field kFDiscoveryV1EndpointSlice[] = {
     {.name = "addressType", .type = &kT23, .required = true},
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "endpoints", .type = &kT24},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "ports", .type = &kT25},
 };
 constinit const Type kDiscoveryV1EndpointSlice{.kind = Kind::kStruct, .name = "io.k8s.api.discovery.v1.EndpointSlice", .fields = kFDiscoveryV1EndpointSlice};
@@ -497,14 +497,14 @@ constinit const Type kDiscoveryV1ForZone{.kind = Kind::kStruct, .name = "io.k8s.
 
 constexpr Field kFEventsV1Event[] = {
     {.name = "action", .type = &kStringType, .proto_number = 6},
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "deprecatedCount", .type = &kInt32Type, .proto_number = 15},
     {.name = "deprecatedFirstTimestamp", .type = &kTimeType, .proto_number = 13},
     {.name = "deprecatedLastTimestamp", .type = &kTimeType, .proto_number = 14},
     {.name = "deprecatedSource", .type = &kCoreV1EventSource, .proto_number = 12},
     {.name = "eventTime", .type = &kMicroTimeType, .required = true, .proto_number = 2},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "note", .type = &kStringType, .proto_number = 10},
     {.name = "reason", .type = &kStringType, .proto_number = 7},
     {.name = "regarding", .type = &kCoreV1ObjectReference, .proto_number = 8},
@@ -534,9 +534,9 @@ constexpr Field kFFlowcontrolV1FlowDistinguisherMethod[] = {
 constinit const Type kFlowcontrolV1FlowDistinguisherMethod{.kind = Kind::kStruct, .name = "io.k8s.api.flowcontrol.v1.FlowDistinguisherMethod", .fields = kFFlowcontrolV1FlowDistinguisherMethod};
 
 constexpr Field kFFlowcontrolV1FlowSchema[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kFlowcontrolV1FlowSchemaSpec},
     {.name = "status", .type = &kFlowcontrolV1FlowSchemaStatus},
 };
@@ -597,9 +597,9 @@ constexpr Field kFFlowcontrolV1PolicyRulesWithSubjects[] = {
 constinit const Type kFlowcontrolV1PolicyRulesWithSubjects{.kind = Kind::kStruct, .name = "io.k8s.api.flowcontrol.v1.PolicyRulesWithSubjects", .fields = kFFlowcontrolV1PolicyRulesWithSubjects};
 
 constexpr Field kFFlowcontrolV1PriorityLevelConfiguration[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kFlowcontrolV1PriorityLevelConfigurationSpec},
     {.name = "status", .type = &kFlowcontrolV1PriorityLevelConfigurationStatus},
 };
@@ -655,7 +655,7 @@ constinit const Type kFlowcontrolV1ServiceAccountSubject{.kind = Kind::kStruct, 
 
 constexpr Field kFFlowcontrolV1Subject[] = {
     {.name = "group", .type = &kFlowcontrolV1GroupSubject},
-    {.name = "kind", .type = &kStringType, .required = true},
+    {.name = "kind", .type = &kStringType, .required = true, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "serviceAccount", .type = &kFlowcontrolV1ServiceAccountSubject},
     {.name = "user", .type = &kFlowcontrolV1UserSubject},
 };
@@ -679,9 +679,9 @@ constexpr Field kFNetworkingV1HTTPIngressRuleValue[] = {
 constinit const Type kNetworkingV1HTTPIngressRuleValue{.kind = Kind::kStruct, .name = "io.k8s.api.networking.v1.HTTPIngressRuleValue", .fields = kFNetworkingV1HTTPIngressRuleValue};
 
 constexpr Field kFNetworkingV1IPAddress[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kNetworkingV1IPAddressSpec, .required = true},
 };
 constinit const Type kNetworkingV1IPAddress{.kind = Kind::kStruct, .name = "io.k8s.api.networking.v1.IPAddress", .fields = kFNetworkingV1IPAddress};
@@ -698,9 +698,9 @@ constexpr Field kFNetworkingV1IPBlock[] = {
 constinit const Type kNetworkingV1IPBlock{.kind = Kind::kStruct, .name = "io.k8s.api.networking.v1.IPBlock", .fields = kFNetworkingV1IPBlock};
 
 constexpr Field kFNetworkingV1Ingress[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kNetworkingV1IngressSpec},
     {.name = "status", .type = &kNetworkingV1IngressStatus},
 };
@@ -713,16 +713,16 @@ constexpr Field kFNetworkingV1IngressBackend[] = {
 constinit const Type kNetworkingV1IngressBackend{.kind = Kind::kStruct, .name = "io.k8s.api.networking.v1.IngressBackend", .fields = kFNetworkingV1IngressBackend};
 
 constexpr Field kFNetworkingV1IngressClass[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kNetworkingV1IngressClassSpec},
 };
 constinit const Type kNetworkingV1IngressClass{.kind = Kind::kStruct, .name = "io.k8s.api.networking.v1.IngressClass", .fields = kFNetworkingV1IngressClass};
 
 constexpr Field kFNetworkingV1IngressClassParametersReference[] = {
     {.name = "apiGroup", .type = &kStringType},
-    {.name = "kind", .type = &kStringType, .required = true},
+    {.name = "kind", .type = &kStringType, .required = true, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .required = true},
     {.name = "namespace", .type = &kStringType},
     {.name = "scope", .type = &kStringType},
@@ -786,9 +786,9 @@ constexpr Field kFNetworkingV1IngressTLS[] = {
 constinit const Type kNetworkingV1IngressTLS{.kind = Kind::kStruct, .name = "io.k8s.api.networking.v1.IngressTLS", .fields = kFNetworkingV1IngressTLS};
 
 constexpr Field kFNetworkingV1NetworkPolicy[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kNetworkingV1NetworkPolicySpec},
 };
 constinit const Type kNetworkingV1NetworkPolicy{.kind = Kind::kStruct, .name = "io.k8s.api.networking.v1.NetworkPolicy", .fields = kFNetworkingV1NetworkPolicy};
@@ -815,7 +815,7 @@ constinit const Type kNetworkingV1NetworkPolicyPeer{.kind = Kind::kStruct, .name
 constexpr Field kFNetworkingV1NetworkPolicyPort[] = {
     {.name = "endPort", .type = &kInt32Type},
     {.name = "port", .type = &kIntOrStringType},
-    {.name = "protocol", .type = &kT20},
+    {.name = "protocol", .type = &kT20, .default_json = "\"TCP\""},
 };
 constinit const Type kNetworkingV1NetworkPolicyPort{.kind = Kind::kStruct, .name = "io.k8s.api.networking.v1.NetworkPolicyPort", .fields = kFNetworkingV1NetworkPolicyPort};
 
@@ -842,9 +842,9 @@ constexpr Field kFNetworkingV1ServiceBackendPort[] = {
 constinit const Type kNetworkingV1ServiceBackendPort{.kind = Kind::kStruct, .name = "io.k8s.api.networking.v1.ServiceBackendPort", .fields = kFNetworkingV1ServiceBackendPort, .atomic_map = true};
 
 constexpr Field kFNetworkingV1ServiceCIDR[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kNetworkingV1ServiceCIDRSpec},
     {.name = "status", .type = &kNetworkingV1ServiceCIDRStatus},
 };
@@ -866,10 +866,10 @@ constexpr Field kFNodeV1Overhead[] = {
 constinit const Type kNodeV1Overhead{.kind = Kind::kStruct, .name = "io.k8s.api.node.v1.Overhead", .fields = kFNodeV1Overhead};
 
 constexpr Field kFNodeV1RuntimeClass[] = {
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "handler", .type = &kStringType, .required = true, .proto_number = 2},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "overhead", .type = &kNodeV1Overhead, .proto_number = 3},
     {.name = "scheduling", .type = &kNodeV1Scheduling, .proto_number = 4},
 };
@@ -882,17 +882,17 @@ constexpr Field kFNodeV1Scheduling[] = {
 constinit const Type kNodeV1Scheduling{.kind = Kind::kStruct, .name = "io.k8s.api.node.v1.Scheduling", .fields = kFNodeV1Scheduling};
 
 constexpr Field kFPolicyV1Eviction[] = {
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "deleteOptions", .type = &kMetaV1DeleteOptions, .proto_number = 2},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
 };
 constinit const Type kPolicyV1Eviction{.kind = Kind::kStruct, .name = "io.k8s.api.policy.v1.Eviction", .fields = kFPolicyV1Eviction};
 
 constexpr Field kFPolicyV1PodDisruptionBudget[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kPolicyV1PodDisruptionBudgetSpec, .proto_number = 2},
     {.name = "status", .type = &kPolicyV1PodDisruptionBudgetStatus, .proto_number = 3},
 };
@@ -924,17 +924,17 @@ constinit const Type kRbacV1AggregationRule{.kind = Kind::kStruct, .name = "io.k
 
 constexpr Field kFRbacV1ClusterRole[] = {
     {.name = "aggregationRule", .type = &kRbacV1AggregationRule, .proto_number = 3},
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "rules", .type = &kT56, .proto_number = 2},
 };
 constinit const Type kRbacV1ClusterRole{.kind = Kind::kStruct, .name = "io.k8s.api.rbac.v1.ClusterRole", .fields = kFRbacV1ClusterRole};
 
 constexpr Field kFRbacV1ClusterRoleBinding[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "roleRef", .type = &kRbacV1RoleRef, .required = true, .proto_number = 3},
     {.name = "subjects", .type = &kT57, .proto_number = 2},
 };
@@ -950,17 +950,17 @@ constexpr Field kFRbacV1PolicyRule[] = {
 constinit const Type kRbacV1PolicyRule{.kind = Kind::kStruct, .name = "io.k8s.api.rbac.v1.PolicyRule", .fields = kFRbacV1PolicyRule};
 
 constexpr Field kFRbacV1Role[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "rules", .type = &kT56, .proto_number = 2},
 };
 constinit const Type kRbacV1Role{.kind = Kind::kStruct, .name = "io.k8s.api.rbac.v1.Role", .fields = kFRbacV1Role};
 
 constexpr Field kFRbacV1RoleBinding[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
     {.name = "roleRef", .type = &kRbacV1RoleRef, .required = true, .proto_number = 3},
     {.name = "subjects", .type = &kT57, .proto_number = 2},
 };

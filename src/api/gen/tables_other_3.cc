@@ -64,15 +64,15 @@ constexpr Type kT54 {.kind = Kind::kList, .element = &kVisibilityV1beta2PendingW
 }  // namespace
 
 constexpr Field kFRbacV1RoleRef[] = {
-    {.name = "apiGroup", .type = &kStringType, .proto_number = 1},
-    {.name = "kind", .type = &kStringType, .required = true, .proto_number = 2},
+    {.name = "apiGroup", .type = &kStringType, .proto_number = 1, .default_json = "\"rbac.authorization.k8s.io\""},
+    {.name = "kind", .type = &kStringType, .required = true, .proto_number = 2, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .required = true, .proto_number = 3},
 };
 constinit const Type kRbacV1RoleRef{.kind = Kind::kStruct, .name = "io.k8s.api.rbac.v1.RoleRef", .fields = kFRbacV1RoleRef, .atomic_map = true};
 
 constexpr Field kFRbacV1Subject[] = {
     {.name = "apiGroup", .type = &kStringType, .proto_number = 2},
-    {.name = "kind", .type = &kStringType, .required = true, .proto_number = 1},
+    {.name = "kind", .type = &kStringType, .required = true, .proto_number = 1, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "name", .type = &kStringType, .required = true, .proto_number = 3},
     {.name = "namespace", .type = &kStringType, .proto_number = 4},
 };
@@ -193,9 +193,9 @@ constexpr Field kFResourceV1DeviceClaimConfiguration[] = {
 constinit const Type kResourceV1DeviceClaimConfiguration{.kind = Kind::kStruct, .name = "io.k8s.api.resource.v1.DeviceClaimConfiguration", .fields = kFResourceV1DeviceClaimConfiguration};
 
 constexpr Field kFResourceV1DeviceClass[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kResourceV1DeviceClassSpec, .required = true},
 };
 constinit const Type kResourceV1DeviceClass{.kind = Kind::kStruct, .name = "io.k8s.api.resource.v1.DeviceClass", .fields = kFResourceV1DeviceClass};
@@ -252,7 +252,7 @@ constexpr Field kFResourceV1DeviceSelector[] = {
 constinit const Type kResourceV1DeviceSelector{.kind = Kind::kStruct, .name = "io.k8s.api.resource.v1.DeviceSelector", .fields = kFResourceV1DeviceSelector};
 
 constexpr Field kFResourceV1DeviceSubRequest[] = {
-    {.name = "allocationMode", .type = &kT26},
+    {.name = "allocationMode", .type = &kT26, .default_json = "\"ExactCount\""},
     {.name = "capacity", .type = &kResourceV1CapacityRequirements},
     {.name = "count", .type = &kInt64Type},
     {.name = "deviceClassName", .type = &kStringType, .required = true},
@@ -281,7 +281,7 @@ constinit const Type kResourceV1DeviceToleration{.kind = Kind::kStruct, .name = 
 
 constexpr Field kFResourceV1ExactDeviceRequest[] = {
     {.name = "adminAccess", .type = &kBoolType},
-    {.name = "allocationMode", .type = &kT26},
+    {.name = "allocationMode", .type = &kT26, .default_json = "\"ExactCount\""},
     {.name = "capacity", .type = &kResourceV1CapacityRequirements},
     {.name = "count", .type = &kInt64Type},
     {.name = "deviceClassName", .type = &kStringType, .required = true},
@@ -310,9 +310,9 @@ constexpr Field kFResourceV1OpaqueDeviceConfiguration[] = {
 constinit const Type kResourceV1OpaqueDeviceConfiguration{.kind = Kind::kStruct, .name = "io.k8s.api.resource.v1.OpaqueDeviceConfiguration", .fields = kFResourceV1OpaqueDeviceConfiguration};
 
 constexpr Field kFResourceV1ResourceClaim[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kResourceV1ResourceClaimSpec, .required = true},
     {.name = "status", .type = &kResourceV1ResourceClaimStatus},
 };
@@ -339,15 +339,15 @@ constexpr Field kFResourceV1ResourceClaimStatus[] = {
 constinit const Type kResourceV1ResourceClaimStatus{.kind = Kind::kStruct, .name = "io.k8s.api.resource.v1.ResourceClaimStatus", .fields = kFResourceV1ResourceClaimStatus};
 
 constexpr Field kFResourceV1ResourceClaimTemplate[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kResourceV1ResourceClaimTemplateSpec, .required = true},
 };
 constinit const Type kResourceV1ResourceClaimTemplate{.kind = Kind::kStruct, .name = "io.k8s.api.resource.v1.ResourceClaimTemplate", .fields = kFResourceV1ResourceClaimTemplate};
 
 constexpr Field kFResourceV1ResourceClaimTemplateSpec[] = {
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kResourceV1ResourceClaimSpec, .required = true},
 };
 constinit const Type kResourceV1ResourceClaimTemplateSpec{.kind = Kind::kStruct, .name = "io.k8s.api.resource.v1.ResourceClaimTemplateSpec", .fields = kFResourceV1ResourceClaimTemplateSpec};
@@ -360,9 +360,9 @@ constexpr Field kFResourceV1ResourcePool[] = {
 constinit const Type kResourceV1ResourcePool{.kind = Kind::kStruct, .name = "io.k8s.api.resource.v1.ResourcePool", .fields = kFResourceV1ResourcePool};
 
 constexpr Field kFResourceV1ResourceSlice[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kResourceV1ResourceSliceSpec, .required = true},
 };
 constinit const Type kResourceV1ResourceSlice{.kind = Kind::kStruct, .name = "io.k8s.api.resource.v1.ResourceSlice", .fields = kFResourceV1ResourceSlice};
@@ -380,20 +380,20 @@ constexpr Field kFResourceV1ResourceSliceSpec[] = {
 constinit const Type kResourceV1ResourceSliceSpec{.kind = Kind::kStruct, .name = "io.k8s.api.resource.v1.ResourceSliceSpec", .fields = kFResourceV1ResourceSliceSpec};
 
 constexpr Field kFSchedulingV1PriorityClass[] = {
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "description", .type = &kStringType, .proto_number = 4},
     {.name = "globalDefault", .type = &kBoolType, .proto_number = 3},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1},
-    {.name = "preemptionPolicy", .type = &kT41, .proto_number = 5},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .proto_number = 1, .doc = "Name, labels and the other data that all objects have."},
+    {.name = "preemptionPolicy", .type = &kT41, .proto_number = 5, .default_json = "\"PreemptLowerPriority\""},
     {.name = "value", .type = &kInt32Type, .proto_number = 2},
 };
 constinit const Type kSchedulingV1PriorityClass{.kind = Kind::kStruct, .name = "io.k8s.api.scheduling.v1.PriorityClass", .fields = kFSchedulingV1PriorityClass};
 
 constexpr Field kFStorageV1CSIDriver[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kStorageV1CSIDriverSpec, .required = true},
 };
 constinit const Type kStorageV1CSIDriver{.kind = Kind::kStruct, .name = "io.k8s.api.storage.v1.CSIDriver", .fields = kFStorageV1CSIDriver};
@@ -414,9 +414,9 @@ constexpr Field kFStorageV1CSIDriverSpec[] = {
 constinit const Type kStorageV1CSIDriverSpec{.kind = Kind::kStruct, .name = "io.k8s.api.storage.v1.CSIDriverSpec", .fields = kFStorageV1CSIDriverSpec};
 
 constexpr Field kFStorageV1CSINode[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kStorageV1CSINodeSpec, .required = true},
 };
 constinit const Type kStorageV1CSINode{.kind = Kind::kStruct, .name = "io.k8s.api.storage.v1.CSINode", .fields = kFStorageV1CSINode};
@@ -435,11 +435,11 @@ constexpr Field kFStorageV1CSINodeSpec[] = {
 constinit const Type kStorageV1CSINodeSpec{.kind = Kind::kStruct, .name = "io.k8s.api.storage.v1.CSINodeSpec", .fields = kFStorageV1CSINodeSpec};
 
 constexpr Field kFStorageV1CSIStorageCapacity[] = {
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "capacity", .type = &kQuantityType},
-    {.name = "kind", .type = &kStringType},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
     {.name = "maximumVolumeSize", .type = &kQuantityType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "nodeTopology", .type = &kMetaV1LabelSelector},
     {.name = "storageClassName", .type = &kStringType, .required = true},
 };
@@ -448,14 +448,14 @@ constinit const Type kStorageV1CSIStorageCapacity{.kind = Kind::kStruct, .name =
 constexpr Field kFStorageV1StorageClass[] = {
     {.name = "allowVolumeExpansion", .type = &kBoolType},
     {.name = "allowedTopologies", .type = &kT46},
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "mountOptions", .type = &kT5},
     {.name = "parameters", .type = &kStringMapType},
     {.name = "provisioner", .type = &kStringType, .required = true},
-    {.name = "reclaimPolicy", .type = &kT49},
-    {.name = "volumeBindingMode", .type = &kT52},
+    {.name = "reclaimPolicy", .type = &kT49, .default_json = "\"Delete\""},
+    {.name = "volumeBindingMode", .type = &kT52, .default_json = "\"Immediate\""},
 };
 constinit const Type kStorageV1StorageClass{.kind = Kind::kStruct, .name = "io.k8s.api.storage.v1.StorageClass", .fields = kFStorageV1StorageClass};
 
@@ -466,9 +466,9 @@ constexpr Field kFStorageV1TokenRequest[] = {
 constinit const Type kStorageV1TokenRequest{.kind = Kind::kStruct, .name = "io.k8s.api.storage.v1.TokenRequest", .fields = kFStorageV1TokenRequest};
 
 constexpr Field kFStorageV1VolumeAttachment[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "spec", .type = &kStorageV1VolumeAttachmentSpec, .required = true},
     {.name = "status", .type = &kStorageV1VolumeAttachmentStatus},
 };
@@ -496,10 +496,10 @@ constexpr Field kFStorageV1VolumeAttachmentStatus[] = {
 constinit const Type kStorageV1VolumeAttachmentStatus{.kind = Kind::kStruct, .name = "io.k8s.api.storage.v1.VolumeAttachmentStatus", .fields = kFStorageV1VolumeAttachmentStatus};
 
 constexpr Field kFStorageV1VolumeAttributesClass[] = {
-    {.name = "apiVersion", .type = &kStringType},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
     {.name = "driverName", .type = &kStringType, .required = true},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "parameters", .type = &kStringMapType},
 };
 constinit const Type kStorageV1VolumeAttributesClass{.kind = Kind::kStruct, .name = "io.k8s.api.storage.v1.VolumeAttributesClass", .fields = kFStorageV1VolumeAttributesClass};
@@ -517,25 +517,25 @@ constexpr Field kFStorageV1VolumeNodeResources[] = {
 constinit const Type kStorageV1VolumeNodeResources{.kind = Kind::kStruct, .name = "io.k8s.api.storage.v1.VolumeNodeResources", .fields = kFStorageV1VolumeNodeResources};
 
 constexpr Field kFVisibilityV1beta1ClusterQueue[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "pendingWorkloadsSummary", .type = &kVisibilityV1beta1PendingWorkloadsSummary, .required = true},
 };
 constinit const Type kVisibilityV1beta1ClusterQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.visibility.v1beta1.ClusterQueue", .fields = kFVisibilityV1beta1ClusterQueue};
 
 constexpr Field kFVisibilityV1beta1LocalQueue[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "pendingWorkloadsSummary", .type = &kVisibilityV1beta1PendingWorkloadsSummary, .required = true},
 };
 constinit const Type kVisibilityV1beta1LocalQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.visibility.v1beta1.LocalQueue", .fields = kFVisibilityV1beta1LocalQueue};
 
 constexpr Field kFVisibilityV1beta1PendingWorkload[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "priority", .type = &kInt32Type, .required = true},
     {.name = "localQueueName", .type = &kStringType, .required = true},
     {.name = "positionInClusterQueue", .type = &kInt32Type, .required = true},
@@ -544,33 +544,33 @@ constexpr Field kFVisibilityV1beta1PendingWorkload[] = {
 constinit const Type kVisibilityV1beta1PendingWorkload{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.visibility.v1beta1.PendingWorkload", .fields = kFVisibilityV1beta1PendingWorkload};
 
 constexpr Field kFVisibilityV1beta1PendingWorkloadsSummary[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "items", .type = &kT53, .required = true},
 };
 constinit const Type kVisibilityV1beta1PendingWorkloadsSummary{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.visibility.v1beta1.PendingWorkloadsSummary", .fields = kFVisibilityV1beta1PendingWorkloadsSummary};
 
 constexpr Field kFVisibilityV1beta2ClusterQueue[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "pendingWorkloadsSummary", .type = &kVisibilityV1beta2PendingWorkloadsSummary, .required = true},
 };
 constinit const Type kVisibilityV1beta2ClusterQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.visibility.v1beta2.ClusterQueue", .fields = kFVisibilityV1beta2ClusterQueue};
 
 constexpr Field kFVisibilityV1beta2LocalQueue[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "pendingWorkloadsSummary", .type = &kVisibilityV1beta2PendingWorkloadsSummary, .required = true},
 };
 constinit const Type kVisibilityV1beta2LocalQueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.visibility.v1beta2.LocalQueue", .fields = kFVisibilityV1beta2LocalQueue};
 
 constexpr Field kFVisibilityV1beta2PendingWorkload[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "priority", .type = &kInt32Type, .required = true},
     {.name = "localQueueName", .type = &kStringType, .required = true},
     {.name = "positionInClusterQueue", .type = &kInt32Type, .required = true},
@@ -579,9 +579,9 @@ constexpr Field kFVisibilityV1beta2PendingWorkload[] = {
 constinit const Type kVisibilityV1beta2PendingWorkload{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.visibility.v1beta2.PendingWorkload", .fields = kFVisibilityV1beta2PendingWorkload};
 
 constexpr Field kFVisibilityV1beta2PendingWorkloadsSummary[] = {
-    {.name = "apiVersion", .type = &kStringType},
-    {.name = "kind", .type = &kStringType},
-    {.name = "metadata", .type = &kMetaV1ObjectMeta},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
+    {.name = "kind", .type = &kStringType, .doc = "Kind of this object in the API, in CamelCase."},
+    {.name = "metadata", .type = &kMetaV1ObjectMeta, .doc = "Name, labels and the other data that all objects have."},
     {.name = "items", .type = &kT54, .required = true},
 };
 constinit const Type kVisibilityV1beta2PendingWorkloadsSummary{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.visibility.v1beta2.PendingWorkloadsSummary", .fields = kFVisibilityV1beta2PendingWorkloadsSummary};
