@@ -11,7 +11,6 @@
 namespace kueue::kube {
 namespace {
 
-constexpr Duration kTokenAge = Duration::seconds(60);
 constexpr std::string_view kServiceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 Result<std::string> read_file(const std::string& path) {
@@ -286,30 +285,6 @@ Result<ClientConfig> default_client_config(const KubeconfigOptions& options) {
       !environment("KUBERNETES_SERVICE_HOST").empty() && environment("KUBECONFIG").empty();
   if (options.path.empty() && options.context.empty() && inside) return in_cluster_config();
   return load_kubeconfig(options);
-}
-
-TokenSource::TokenSource(const ClientConfig& config, const Clock& clock)
-    : fixed_(config.token), file_(config.token_file), clock_(clock) {}
-
-std::string TokenSource::token() {
-  if (file_.empty()) return fixed_;
-  std::lock_guard lock(mutex_);
-  Instant now = clock_.now();
-  if (!cached_.empty() && now - read_at_ < kTokenAge) return cached_;
-  auto text = read_file(file_);
-  if (text.ok()) {
-    std::string fresh = trimmed(std::move(*text));
-    if (!fresh.empty()) {
-      cached_ = std::move(fresh);
-      read_at_ = now;
-    }
-  }
-  return cached_.empty() ? fixed_ : cached_;
-}
-
-void TokenSource::forget() {
-  std::lock_guard lock(mutex_);
-  read_at_ = Instant{} - kTokenAge - kTokenAge;
 }
 
 }  // namespace kueue::kube

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "base/time.h"
 
 namespace kueue::kube {
 
@@ -38,7 +36,7 @@ struct ClientConfig {
   std::string client_cert_data;  // "" = none
   std::string client_key_data;
   std::string token;       // "" = none
-  std::string token_file;  // read again every minute: TokenSource
+  std::string token_file;  // its content is replaced now and then
   std::string username;    // basic authentication
   std::string password;
   std::optional<ExecPlugin> exec = {};
@@ -69,26 +67,5 @@ Result<ClientConfig> in_cluster_config(std::string_view root = "");
 // An explicit path, else in-cluster when KUBERNETES_SERVICE_HOST is set and no KUBECONFIG is, else
 // the kubeconfig.
 Result<ClientConfig> default_client_config(const KubeconfigOptions& options = {});
-
-// The bearer token to send now. Reads a token file again when it is a minute old, and keeps the
-// last good one when that fails: service account tokens are replaced on disk while the process
-// runs. Thread safe.
-class TokenSource {
- public:
-  // `clock` must outlive it.
-  TokenSource(const ClientConfig& config, const Clock& clock = system_clock());
-  // "" when there is none.
-  std::string token();
-  // The token was refused: read the file again at the next call.
-  void forget();
-
- private:
-  const std::string fixed_;
-  const std::string file_;
-  const Clock& clock_;
-  std::mutex mutex_;
-  std::string cached_;
-  Instant read_at_;
-};
 
 }  // namespace kueue::kube

@@ -144,29 +144,5 @@ TEST_F(KubeconfigTest, InCluster) {
   EXPECT_EQ(config->namespace_, "kueue-system");
 }
 
-class ManualClock final : public Clock {
- public:
-  Instant now() const override { return now_; }
-  Instant now_{1'000'000'000'000};
-};
-
-TEST_F(KubeconfigTest, TokenFileIsReadAgain) {
-  ClientConfig config;
-  config.token_file = write("token", "one\n");
-  ManualClock clock;
-  TokenSource source(config, clock);
-  EXPECT_EQ(source.token(), "one");
-  write("token", "two");
-  EXPECT_EQ(source.token(), "one");
-  clock.now_ = clock.now_ + Duration::seconds(61);
-  EXPECT_EQ(source.token(), "two");
-  write("token", "three");
-  source.forget();
-  EXPECT_EQ(source.token(), "three");
-  fs::remove(config.token_file);
-  clock.now_ = clock.now_ + Duration::seconds(61);
-  EXPECT_EQ(source.token(), "three");
-}
-
 }  // namespace
 }  // namespace kueue::kube

@@ -1,0 +1,6 @@
+#include "json/fuzz_checks.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
+  kueue::json::check_json_text({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
