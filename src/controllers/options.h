@@ -55,4 +55,8 @@ struct Options {
   }
 };
 
+// Options of a defaulted Configuration. Command line flags are set on the result. Errors name the
+// field.
+Result<Options> options_from(const api::config::Configuration& config, const FeatureGates& gates);
+
 }  // namespace kueue::controllers

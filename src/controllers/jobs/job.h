@@ -3,6 +3,7 @@
 // behaviour 15 and 20.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,6 +86,8 @@ class JobKind {
   virtual std::string_view controller() const = 0;  // name in --controllers: "job"
   virtual const kube::Resource& resource() const = 0;
   virtual kube::InformerCore& store() = 0;
+  // Calls `changed` with the key of each job that comes, changes or goes. Before the store starts.
+  virtual void watch(std::function<void(const kube::ObjectKey&)> changed) = 0;
   // nullptr when the cache has no such job.
   virtual std::unique_ptr<Job> get(const kube::ObjectKey& key) const = 0;
 };

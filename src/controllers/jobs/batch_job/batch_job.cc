@@ -202,6 +202,12 @@ class BatchJobKind final : public JobKind {
   std::string_view controller() const override { return "job"; }
   const kube::Resource& resource() const override { return resource_; }
   kube::InformerCore& store() override { return jobs_.core(); }
+  void watch(std::function<void(const kube::ObjectKey&)> changed) override {
+    jobs_.add_handler([changed = std::move(changed)](const auto& old, const auto& now) {
+      const api::meta::ObjectMeta& meta = (now != nullptr ? now : old)->metadata;
+      changed({meta.namespace_, meta.name});
+    });
+  }
   std::unique_ptr<Job> get(const kube::ObjectKey& key) const override {
     auto job = jobs_.get(key);
     return job == nullptr ? nullptr : std::make_unique<BatchJob>(std::move(job), gates_);

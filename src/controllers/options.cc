@@ -1,0 +1,60 @@
+#include "controllers/options.h"
+
+#include "api/config.h"
+#include "schema/codec.h"
+
+namespace kueue::controllers {
+
+Result<Options> options_from(const api::config::Configuration& config, const FeatureGates& gates) {
+  Options options;
+  options.gates = gates;
+  options.engine = bridge::engine_settings(config, gates);
+  options.requests = bridge::request_rules(config);
+  if (!config.namespace_.empty()) options.namespace_ = config.namespace_;
+  options.manage_jobs_without_queue_name = config.manage_jobs_without_queue_name.value_or(false);
+  if (config.managed_jobs_namespace_selector.has_value()) {
+    const json::Value selector = schema::encode(*config.managed_jobs_namespace_selector);
+    KUEUE_ASSIGN(options.managed_jobs_namespace_selector,
+                 wire::LabelSelector::from_object(&selector, "managedJobsNamespaceSelector"));
+  } else {
+    KUEUE_ASSIGN(options.managed_jobs_namespace_selector,
+                 wire::LabelSelector::parse("kubernetes.io/metadata.name notin (kube-system," +
+                                            options.namespace_ + ")"));
+  }
+  if (config.integrations.has_value()) {
+    options.frameworks = {config.integrations->frameworks.begin(),
+                          config.integrations->frameworks.end()};
+    options.labels_to_copy = config.integrations->label_keys_to_copy;
+  }
+  options.wait_for_pods_ready.reset();
+  if (config.wait_for_pods_ready.has_value()) {
+    const auto& given = *config.wait_for_pods_ready;
+    WaitForPodsReady& wait = options.wait_for_pods_ready.emplace();
+    wait.timeout = given.timeout.value_or(wait.timeout);
+    wait.recovery_timeout = given.recovery_timeout;
+    if (wait.recovery_timeout.has_value() && wait.recovery_timeout->ns == 0)
+      wait.recovery_timeout.reset();
+    wait.block_admission = given.block_admission.value_or(false);
+    if (given.requeuing_strategy.has_value()) {
+      const auto& strategy = *given.requeuing_strategy;
+      wait.backoff_limit_count = strategy.backoff_limit_count;
+      wait.backoff_base_seconds = strategy.backoff_base_seconds.value_or(wait.backoff_base_seconds);
+      wait.backoff_max_seconds = strategy.backoff_max_seconds.value_or(wait.backoff_max_seconds);
+    }
+  }
+  if (config.metrics.has_value())
+    options.enable_cluster_queue_resources =
+        config.metrics->enable_cluster_queue_resources.value_or(false);
+  if (config.object_retention_policies.has_value() &&
+      config.object_retention_policies->workloads.has_value()) {
+    options.retention_after_finished = config.object_retention_policies->workloads->after_finished;
+    options.retention_after_deactivated =
+        config.object_retention_policies->workloads->after_deactivated_by_kueue;
+  }
+  if (config.controller.has_value())
+    for (const auto& [kind, threads] : config.controller->group_kind_concurrency)
+      options.group_kind_concurrency[kind] = threads;
+  return options;
+}
+
+}  // namespace kueue::controllers
