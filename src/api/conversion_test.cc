@@ -2,13 +2,14 @@
 // ways.
 #include "api/conversion.h"
 
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "api/topology_assignment.h"
-#include "gtest/gtest.h"
 #include "json/json.h"
 #include "schema/codec.h"
 

@@ -1,15 +1,15 @@
 // The CRDs made from the tables against those of Kueue, field by field.
 #include "api/crd_manifest.h"
 
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <set>
 #include <sstream>
 
 #include "api/registry.h"
-#include "gtest/gtest.h"
 #include "json/json.h"
 
 namespace kueue::api {

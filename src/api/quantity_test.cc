@@ -1,13 +1,14 @@
 // Quantity against tables of texts and values, and over the fuzzer's corpus.
 #include "api/quantity.h"
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sstream>
 
 #include "api/quantity_fuzz.cc"
-#include "gtest/gtest.h"
 
 namespace kueue::api {
 namespace {

@@ -1,5 +1,7 @@
 // The generated structs through the codec: values survive, errors name the place, tables and
 // structs agree.
+#include <gtest/gtest.h>
+
 #include <set>
 
 #include "api/batch.h"
@@ -8,7 +10,6 @@
 #include "api/kueue.h"
 #include "api/meta.h"
 #include "api/registry.h"
-#include "gtest/gtest.h"
 #include "json/json.h"
 #include "schema/codec.h"
 
