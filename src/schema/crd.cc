@@ -119,7 +119,8 @@ class Builder {
 
   static bool is_plain(const Type& type) {
     return type.constraints == nullptr && type.rules.empty() && !type.nullable &&
-           type.doc.empty() && type.default_json.empty() && type.name.empty();
+           !type.preserve_unknown && type.doc.empty() && type.default_json.empty() &&
+           type.name.empty();
   }
 
   // apiVersion, kind and metadata of a root or an embedded resource.
@@ -195,7 +196,7 @@ class Builder {
       }
       if (additional->bool_or(false)) {
         type.kind = Kind::kMap;
-        type.element = &kAnyType;
+        type.element = store(Type{.kind = Kind::kAny, .preserve_unknown = true});
         return;
       }
     }
