@@ -1,5 +1,6 @@
-// Server-side apply and the bookkeeping of updates against sequences of writes recorded from a real kube-apiserver v1.36
-// (testdata/apply.json): the object, who manages what, and the words of conflicts.
+// Server-side apply and the bookkeeping of updates against sequences of writes recorded from a real
+// kube-apiserver v1.36 (testdata/apply.json): the object, who manages what, and the words of
+// conflicts.
 #include "schema/apply.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +43,8 @@ FieldSet set_of(std::initializer_list<std::string_view> names) {
   return out;
 }
 
-// What the endpoint around the bookkeeping does to the object: main keeps status, status keeps all else.
+// What the endpoint around the bookkeeping does to the object: main keeps status, status keeps all
+// else.
 json::Value reset(const json::Value* live, json::Value object, bool status) {
   if (status) {
     json::Value out = *live;
@@ -108,8 +110,9 @@ TEST(Apply, FollowsKubeApiserver) {
                    json::write(*test.find("body")));
       const int64_t code = test.get_int({"code"});
       const json::Value* recorded = test.find("result");
-      // 400 and the missing manager are told before anything is merged; 422 there is about nulls, which kube-apiserver
-      // leaves behind where the last entry of a map was applied no more; ours removes the map.
+      // 400 and the missing manager are told before anything is merged; 422 there is about nulls,
+      // which kube-apiserver leaves behind where the last entry of a map was applied no more; ours
+      // removes the map.
       if (code == 400 && test.get_string({"message"}) != "metadata.managedFields must be nil")
         continue;
       if (code == 422) continue;

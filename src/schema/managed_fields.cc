@@ -72,10 +72,14 @@ class Entry {
                        applies() ? std::string_view() : api_version(), subresource());
   }
 
-  const json::Value& encoded() const {
-    static const json::Value kNothing = json::Value::object();
-    const json::Value* fields = raw_.find("fieldsV1");
-    return fields != nullptr ? *fields : kNothing;
+  // Probes that do not decode.
+  bool intersects(const FieldSet& other) const {
+    if (set_) return !set_->intersected(other).empty();
+    return FieldSet::intersects(encoded(), other);
+  }
+  bool contains_all(const FieldSet& other) const {
+    if (set_) return other.without(*set_).empty();
+    return FieldSet::contains_all(encoded(), other);
   }
   const FieldSet& set() {
     if (!set_) {
@@ -106,6 +110,12 @@ class Entry {
   }
 
  private:
+  const json::Value& encoded() const {
+    static const json::Value kNothing = json::Value::object();
+    const json::Value* fields = raw_.find("fieldsV1");
+    return fields != nullptr ? *fields : kNothing;
+  }
+
   json::Value raw_;
   std::optional<FieldSet> set_;
   bool changed_ = false;
@@ -211,8 +221,8 @@ void take_from_others(Entries& entries, size_t keep, Differences& differences) {
       entry.assign(FieldSet());
       continue;
     }
-    const bool loses_changed = i != keep && FieldSet::intersects(entry.encoded(), found->changed);
-    const bool loses_removed = FieldSet::intersects(entry.encoded(), found->removed);
+    const bool loses_changed = i != keep && entry.intersects(found->changed);
+    const bool loses_removed = entry.intersects(found->removed);
     if (loses_changed || (i == keep && loses_removed)) {
       FieldSet left = entry.set();
       if (i != keep) left = left.without(found->changed);
@@ -316,8 +326,7 @@ void update_entries(Entries& entries, const json::Value& before, const json::Val
     if (own == entries.size())
       entries.push_back(Entry::make(manager, "Update", context.api_version, context.subresource));
     Entry& entry = entries[own];
-    if (!FieldSet::contains_all(entry.encoded(), changed) || entry.is_spent())
-      entry.assign(entry.set().united(changed));
+    if (!entry.contains_all(changed) || entry.is_spent()) entry.assign(entry.set().united(changed));
     entry.set_time(context.now);
   }
   drop_spent(entries);
@@ -465,7 +474,8 @@ class Application {
     Entry& entry = entries_[own_];
     entry.assign(applied_);
     entry.set_version(context_.api_version);
-    entry.set_time(context_.now);
+    // As kube-apiserver does: joining in without changing the object leaves no time.
+    if (!same_object || given_ == nullptr) entry.set_time(context_.now);
     drop_spent(entries_);
     if (context_.manager == "kubectl") refresh_last_applied(object, config_);
     write_entries(object, std::move(entries_));
@@ -479,8 +489,7 @@ class Application {
     for (size_t i = 0; i < entries_.size(); ++i) {
       if (i == own_) continue;
       const Comparison* found = differences.in(entries_[i].api_version());
-      if (found == nullptr || !FieldSet::intersects(entries_[i].encoded(), found->changed))
-        continue;
+      if (found == nullptr || !entries_[i].intersects(found->changed)) continue;
       conflicts.push_back({&entries_[i], entries_[i].set().intersected(found->changed)});
     }
     if (context_.manager == "kubectl" && !conflicts.empty()) {
@@ -509,6 +518,8 @@ json::Value track_update(const json::Value* before, json::Value after,
   static const json::Value kNothing = json::Value::object();
   Entries entries = entries_of_request(before, after, context.subresource.empty());
   after.erase_path({"metadata", "managedFields"});
+  // An object that nobody tracks stays so until something is applied to it.
+  if (before != nullptr && entries.empty()) return after;
   update_entries(entries, before != nullptr ? *before : kNothing, after, context, context.manager);
   cap_entries(entries);
   write_entries(after, std::move(entries));

@@ -41,7 +41,8 @@ struct WriteContext {
 // from the entries of the request or, when it has none, of `before`: changed fields go to the
 // manager, removed ones leave all. An update that changes no field leaves entries and times alone.
 // [{}] in the request clears all entries. At most 10 update entries are kept: the oldest are merged
-// into "ancient-changes". An entry that cannot be read empties them all.
+// into "ancient-changes". An entry that cannot be read empties them all. An object
+// without entries stays without until something is applied to it.
 json::Value track_update(const json::Value* before, json::Value after, const WriteContext& context);
 
 // Server-side apply of `config` to `live` (nullptr: create). The new object with its managedFields;
