@@ -53,6 +53,10 @@ struct FlavorUsage {
 struct ClusterQueueStatus {
   int32_t pending_active = 0;  // in the heap, in flight included
   int32_t pending_inadmissible = 0;
+  // Different scheduling hashes among them; 0 while the gate SchedulingEquivalenceHashing is off.
+  int32_t hashes_active = 0;
+  int32_t hashes_inadmissible = 0;
+  ResourceAmounts pending_requests;  // of all pending workloads, sorted by resource
   int32_t reserving = 0;  // workloads with a reservation, admitted ones included
   int32_t admitted = 0;
   std::vector<FlavorUsage>
@@ -64,6 +68,7 @@ struct ClusterQueueStatus {
 struct LocalQueueStatus {
   bool known = false;
   int32_t pending = 0;
+  int32_t pending_inadmissible = 0;  // the part of `pending` that waits for a change
   int32_t reserving = 0;
   int32_t admitted = 0;
   std::vector<FlavorUsage> reservation;  // borrowed is not set
