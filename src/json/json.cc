@@ -114,10 +114,8 @@ class Parser {
       case '[':
         return parse_array(out, parent, depth);
       case '"': {
-        std::string text;
-        if (!parse_string(text)) return false;
-        out = Value(std::move(text));
-        return true;
+        out = Value(std::string());
+        return parse_string(out.as_string());
       }
       case 't':
         return parse_word("true", Value(true), out);
@@ -201,9 +199,15 @@ class Parser {
       skip_space();
       if (at_ == end_ || *at_ != ':') return fail(unexpected("after object key"));
       ++at_;
-      Value value;
-      if (!parse_value(value, &frame, depth + 1)) return false;
-      members_[mine].second = std::move(value);
+      skip_space();
+      if (at_ < end_ && (*at_ == '{' || *at_ == '[')) {
+        // What is inside goes through the same stack, which may move.
+        Value value;
+        if (!parse_value(value, &frame, depth + 1)) return false;
+        members_[mine].second = std::move(value);
+      } else if (!parse_value(members_[mine].second, &frame, depth + 1)) {
+        return false;
+      }
       skip_space();
       if (at_ < end_ && *at_ == ',') {
         ++at_;
@@ -213,7 +217,7 @@ class Parser {
       return fail(unexpected("after object key:value pair"));
     }
     ++at_;
-    if (!ascending && !merge_duplicates(frame)) return false;
+    if (!ascending && has_duplicates(frame) && !merge_duplicates(frame)) return false;
     auto first = members_.begin() + static_cast<std::ptrdiff_t>(frame.base);
     std::vector<Object::Member> members(std::make_move_iterator(first),
                                         std::make_move_iterator(members_.end()));
@@ -221,6 +225,19 @@ class Parser {
     key_at_.resize(frame.base);
     out = Value(Object::from_members(std::move(members)));
     return true;
+  }
+
+  bool has_duplicates(const Frame& frame) const {
+    size_t n = members_.size() - frame.base;
+    if (n > 32) return true;  // merge_duplicates() finds out by sorting
+    const Object::Member* first = members_.data() + frame.base;
+    for (size_t i = 1; i < n; ++i) {
+      const std::string& key = first[i].first;
+      for (size_t j = 0; j < i; ++j) {
+        if (first[j].first.size() == key.size() && first[j].first == key) return true;
+      }
+    }
+    return false;
   }
 
   // Gives the first of equal keys the value of the last and drops the others.
@@ -295,7 +312,7 @@ class Parser {
       if (at_ == end_) return fail("unexpected end of JSON input");
       switch (kStringClass[static_cast<uint8_t>(*at_)]) {
         case 1:
-          out.append(run, at_);
+          out.append(run, static_cast<size_t>(at_ - run));
           if (*at_ == '"') {
             ++at_;
             return true;
@@ -494,7 +511,7 @@ void write_string(std::string& out, std::string_view text) {
         at += n;
         continue;
       }
-      out.append(run, at);
+      out.append(run, static_cast<size_t>(at - run));
       if (n == 0) {
         out += "\\ufffd";
         at += 1;
@@ -506,7 +523,7 @@ void write_string(std::string& out, std::string_view text) {
       run = at;
       continue;
     }
-    out.append(run, at);
+    out.append(run, static_cast<size_t>(at - run));
     if (kStringClass[c] == 1) {
       out += '\\';
       out += *at;
@@ -515,7 +532,7 @@ void write_string(std::string& out, std::string_view text) {
     }
     run = ++at;
   }
-  out.append(run, at);
+  out.append(run, static_cast<size_t>(at - run));
   out += '"';
 }
 
@@ -523,7 +540,7 @@ template <typename Number>
 void write_integer(std::string& out, Number n) {
   char buffer[24];
   auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, n);
-  out.append(buffer, end);
+  out.append(buffer, static_cast<size_t>(end - buffer));
 }
 
 // Members by key. Skips sorting where they are sorted already.

@@ -23,51 +23,45 @@ bool equals(uint64_t n, double d) {
 
 }  // namespace
 
-// The order of the alternatives of Value::data_ is the order of Type; type() relies on it.
-static_assert(static_cast<size_t>(Type::kString) == 5 && static_cast<size_t>(Type::kObject) == 7);
+Value::Value(bool b) : type_(Type::kBool), bool_(b) {}
+Value::Value(int n) : type_(Type::kInt), int_(n) {}
+Value::Value(int64_t n) : type_(Type::kInt), int_(n) {}
+Value::Value(uint64_t n) : type_(n >> 63 ? Type::kUint : Type::kInt), uint_(n) {}
+Value::Value(double d) : type_(Type::kDouble), double_(d) {}
+Value::Value(const char* s) : type_(Type::kString), string_(s) {}
+Value::Value(std::string_view s) : type_(Type::kString), string_(s) {}
+Value::Value(std::string s) : type_(Type::kString), string_(std::move(s)) {}
+Value::Value(Array a) : type_(Type::kArray), array_(new Array(std::move(a))) {}
+Value::Value(Object o) : type_(Type::kObject), object_(new Object(std::move(o))) {}
 
-Value::Value(bool b) : data_(b) {}
-Value::Value(int n) : data_(static_cast<int64_t>(n)) {}
-Value::Value(int64_t n) : data_(n) {}
-Value::Value(uint64_t n) {
-  if (n <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    data_ = static_cast<int64_t>(n);
-  } else {
-    data_ = n;
-  }
-}
-Value::Value(double d) : data_(d) {}
-Value::Value(const char* s) : data_(std::in_place_type<std::string>, s) {}
-Value::Value(std::string_view s) : data_(std::in_place_type<std::string>, s) {}
-Value::Value(std::string s) : data_(std::move(s)) {}
-Value::Value(Array a) : data_(std::make_unique<Array>(std::move(a))) {}
-Value::Value(Object o) : data_(std::make_unique<Object>(std::move(o))) {}
-
-Value::Value(const Value& other) {
-  switch (other.type()) {
-    case Type::kNull:
-      break;
-    case Type::kBool:
-      data_ = std::get<bool>(other.data_);
-      break;
-    case Type::kInt:
-      data_ = std::get<int64_t>(other.data_);
-      break;
-    case Type::kUint:
-      data_ = std::get<uint64_t>(other.data_);
-      break;
-    case Type::kDouble:
-      data_ = std::get<double>(other.data_);
-      break;
+Value::Value(const Value& other) : type_(other.type_) {
+  switch (type_) {
     case Type::kString:
-      data_ = std::get<std::string>(other.data_);
+      new (&string_) std::string(other.string_);
       break;
     case Type::kArray:
-      data_ = std::make_unique<Array>(other.as_array());
+      array_ = new Array(*other.array_);
       break;
     case Type::kObject:
-      data_ = std::make_unique<Object>(other.as_object());
+      object_ = new Object(*other.object_);
       break;
+    case Type::kNull:
+    case Type::kBool:
+    case Type::kInt:
+    case Type::kUint:
+    case Type::kDouble:
+      uint_ = other.uint_;
+      break;
+  }
+}
+
+void Value::destroy() {
+  if (type_ == Type::kString) {
+    string_.~basic_string();
+  } else if (type_ == Type::kArray) {
+    delete array_;
+  } else if (type_ == Type::kObject) {
+    delete object_;
   }
 }
 
@@ -86,8 +80,6 @@ Value Value::object(std::initializer_list<std::pair<std::string_view, Value>> me
 
 Value Value::array(std::initializer_list<Value> items) { return Value(Array(items)); }
 
-Type Value::type() const { return static_cast<Type>(data_.index()); }
-
 bool Value::is_number() const {
   Type t = type();
   return t == Type::kInt || t == Type::kUint || t == Type::kDouble;
@@ -95,74 +87,71 @@ bool Value::is_number() const {
 
 bool Value::as_bool() const {
   KUEUE_CHECK(type() == Type::kBool, "as_bool() of another type");
-  return *std::get_if<bool>(&data_);
+  return bool_;
 }
 
 int64_t Value::as_int() const {
   KUEUE_CHECK(type() == Type::kInt, "as_int() of another type");
-  return *std::get_if<int64_t>(&data_);
+  return int_;
 }
 
 uint64_t Value::as_uint() const {
-  if (const uint64_t* n = std::get_if<uint64_t>(&data_)) return *n;
+  if (type_ == Type::kUint) return uint_;
   KUEUE_CHECK(type() == Type::kInt && as_int() >= 0, "as_uint() of another type or sign");
   return static_cast<uint64_t>(as_int());
 }
 
 double Value::as_double() const {
-  if (const double* d = std::get_if<double>(&data_)) return *d;
-  if (const uint64_t* n = std::get_if<uint64_t>(&data_)) return static_cast<double>(*n);
+  if (type_ == Type::kDouble) return double_;
+  if (type_ == Type::kUint) return static_cast<double>(uint_);
   return static_cast<double>(as_int());
 }
 
 const std::string& Value::as_string() const {
   KUEUE_CHECK(type() == Type::kString, "as_string() of another type");
-  return *std::get_if<std::string>(&data_);
+  return string_;
 }
 
 std::string& Value::as_string() {
   KUEUE_CHECK(type() == Type::kString, "as_string() of another type");
-  return *std::get_if<std::string>(&data_);
+  return string_;
 }
 
 const Array& Value::as_array() const {
   KUEUE_CHECK(type() == Type::kArray, "as_array() of another type");
-  return **std::get_if<std::unique_ptr<Array>>(&data_);
+  return *array_;
 }
 
 Array& Value::as_array() {
   KUEUE_CHECK(type() == Type::kArray, "as_array() of another type");
-  return **std::get_if<std::unique_ptr<Array>>(&data_);
+  return *array_;
 }
 
 const Object& Value::as_object() const {
   KUEUE_CHECK(type() == Type::kObject, "as_object() of another type");
-  return **std::get_if<std::unique_ptr<Object>>(&data_);
+  return *object_;
 }
 
 Object& Value::as_object() {
   KUEUE_CHECK(type() == Type::kObject, "as_object() of another type");
-  return **std::get_if<std::unique_ptr<Object>>(&data_);
+  return *object_;
 }
 
 std::string_view Value::string_or(std::string_view fallback) const {
-  const std::string* s = std::get_if<std::string>(&data_);
-  return s ? std::string_view(*s) : fallback;
+  return type_ == Type::kString ? std::string_view(string_) : fallback;
 }
 
 int64_t Value::int_or(int64_t fallback) const {
-  if (const int64_t* n = std::get_if<int64_t>(&data_)) return *n;
+  if (type_ == Type::kInt) return int_;
   // A whole number written as 2.0 is an integer to Kubernetes' decoders.
-  if (const double* d = std::get_if<double>(&data_)) {
-    if (*d >= -kTwoTo63 && *d < kTwoTo63 && std::trunc(*d) == *d) return static_cast<int64_t>(*d);
+  if (type_ == Type::kDouble && double_ >= -kTwoTo63 && double_ < kTwoTo63 &&
+      std::trunc(double_) == double_) {
+    return static_cast<int64_t>(double_);
   }
   return fallback;
 }
 
-bool Value::bool_or(bool fallback) const {
-  const bool* b = std::get_if<bool>(&data_);
-  return b ? *b : fallback;
-}
+bool Value::bool_or(bool fallback) const { return type_ == Type::kBool ? bool_ : fallback; }
 
 const Value* Value::find(std::string_view key) const {
   return is_object() ? as_object().find(key) : nullptr;

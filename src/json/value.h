@@ -6,11 +6,10 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -47,7 +46,7 @@ class Value {
   static Value object(std::initializer_list<std::pair<std::string_view, Value>> members = {});
   static Value array(std::initializer_list<Value> items = {});
 
-  Type type() const;
+  Type type() const { return type_; }
   bool is_null() const { return type() == Type::kNull; }
   bool is_bool() const { return type() == Type::kBool; }
   bool is_int() const { return type() == Type::kInt; }
@@ -96,9 +95,19 @@ class Value {
   bool operator==(const Value& other) const;
 
  private:
-  std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, std::unique_ptr<Array>,
-               std::unique_ptr<Object>>
-      data_;
+  void destroy();                    // of what has a destructor
+  void take(Value& other) noexcept;  // this holds nothing that needs one
+
+  Type type_ = Type::kNull;
+  union {
+    bool bool_;
+    int64_t int_;
+    uint64_t uint_;
+    double double_;
+    std::string string_;
+    Array* array_;    // owned
+    Object* object_;  // owned
+  };
 };
 
 // Members in insertion order. Lookup is linear for small objects; at 16 members or more, and 10,000
@@ -151,9 +160,28 @@ class Object {
 
 inline Object::Object() = default;
 inline Object::~Object() = default;
-inline Value::Value() = default;
-inline Value::Value(Value&&) noexcept = default;
-inline Value& Value::operator=(Value&&) noexcept = default;
-inline Value::~Value() = default;
+
+inline Value::Value() : int_(0) {}
+inline Value::Value(Value&& other) noexcept { take(other); }
+inline Value& Value::operator=(Value&& other) noexcept {
+  if (this == &other) return *this;
+  // `other` may be a part of what this holds.
+  Value old(std::move(*this));
+  take(other);
+  return *this;
+}
+inline Value::~Value() {
+  if (type_ >= Type::kString) destroy();
+}
+inline void Value::take(Value& other) noexcept {
+  type_ = other.type_;
+  if (type_ == Type::kString) {
+    new (&string_) std::string(std::move(other.string_));
+    other.string_.~basic_string();
+  } else {
+    uint_ = other.uint_;
+  }
+  other.type_ = Type::kNull;
+}
 
 }  // namespace kueue::json

@@ -239,7 +239,7 @@ std::string yaml_double(double d) {
   char* end = std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::scientific).ptr;
   std::string text(buffer, end);
   int exponent = std::atoi(text.c_str() + text.find('e') + 1);
-  if (exponent < -4 || exponent >= 21) return text;
+  if (exponent < -4 || exponent >= 6) return text;
   return std::string(
       buffer, std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::fixed).ptr);
 }
