@@ -24,6 +24,8 @@
 
 namespace kueue::apiserver {
 
+class Core;
+
 // Where a webhook configuration, a CRD conversion or an APIService points to.
 struct Endpoint {
   std::string scheme = "https";
@@ -99,7 +101,6 @@ class Server : public wire::Handler {
   uint64_t revision() const;
 
  private:
-  struct Core;
   explicit Server(std::unique_ptr<Core> core);
   std::unique_ptr<Core> core_;
 };

@@ -1,0 +1,189 @@
+#include "apiserver/sqlite_log.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+namespace kueue::apiserver {
+
+Result<std::unique_ptr<SqliteLog>> SqliteLog::open(const std::string& folder) {
+  std::unique_ptr<SqliteLog> log(new SqliteLog);
+  KUEUE_TRY(log->prepare(folder));
+  return log;
+}
+
+SqliteLog::~SqliteLog() {
+  sqlite3_finalize(put_);
+  sqlite3_finalize(remove_);
+  sqlite3_finalize(meta_);
+  sqlite3_close(db_);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+Error SqliteLog::error(std::string_view doing) const {
+  const int code = sqlite3_errcode(db_);
+  std::string text = "data folder " + folder_ + ": " + std::string(doing) + ": ";
+  if (code == SQLITE_FULL)
+    text += "no space left on the disk";
+  else
+    text += sqlite3_errmsg(db_);
+  return make_error(code == SQLITE_FULL ? ErrorCode::kInternal : ErrorCode::kUnavailable, text);
+}
+
+Result<void> SqliteLog::execute(const char* sql) {
+  if (sqlite3_exec(db_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return error(sql);
+  return {};
+}
+
+Result<void> SqliteLog::prepare(const std::string& folder) {
+  folder_ = folder;
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure)
+    return make_error(ErrorCode::kUnavailable, "data folder " + folder + ": " + failure.message());
+  lock_ = ::open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock_ < 0)
+    return make_error(ErrorCode::kUnavailable,
+                      "data folder " + folder + ": cannot open the lock file: " + strerror(errno));
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
+    return make_error(ErrorCode::kUnavailable,
+                      "data folder " + folder + " is in use by another process");
+  const std::string file = folder + "/state.db";
+  if (sqlite3_open_v2(file.c_str(), &db_,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                      nullptr) != SQLITE_OK)
+    return error("open state.db");
+  ::chmod(file.c_str(), 0600);
+  sqlite3_busy_timeout(db_, 5000);
+  int format = 0;
+  sqlite3_stmt* query = nullptr;
+  if (sqlite3_prepare_v2(db_, "PRAGMA user_version", -1, &query, nullptr) != SQLITE_OK)
+    return error("read the format");
+  const int stepped = sqlite3_step(query);
+  if (stepped == SQLITE_ROW) format = sqlite3_column_int(query, 0);
+  sqlite3_finalize(query);
+  if (stepped != SQLITE_ROW) return error("read the format");
+  if (format > kFormat)
+    return make_error(ErrorCode::kInvalid,
+                      "data folder " + folder + " was written by a newer version (format " +
+                          std::to_string(format) + ", this program knows up to " +
+                          std::to_string(kFormat) + "); use that version or another folder");
+  KUEUE_TRY(execute("PRAGMA journal_mode=WAL"));
+  KUEUE_TRY(execute("PRAGMA synchronous=FULL"));
+  KUEUE_TRY(execute("PRAGMA wal_autocheckpoint=4000"));
+  KUEUE_TRY(execute("PRAGMA journal_size_limit=67108864"));
+  if (format == 0) {
+    KUEUE_TRY(
+        execute("BEGIN; CREATE TABLE IF NOT EXISTS objects(collection TEXT NOT NULL, key TEXT NOT "
+                "NULL, revision INTEGER NOT NULL, value BLOB NOT NULL, PRIMARY KEY(collection, "
+                "key)); CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value BLOB NOT "
+                "NULL); PRAGMA user_version=1; COMMIT"));
+  }
+  const struct {
+    sqlite3_stmt** statement;
+    const char* sql;
+  } statements[] = {
+      {&put_,
+       "INSERT INTO objects VALUES(?1,?2,?3,?4) ON CONFLICT(collection,key) DO UPDATE SET "
+       "revision=excluded.revision, value=excluded.value"},
+      {&remove_, "DELETE FROM objects WHERE collection=?1 AND key=?2"},
+      {&meta_,
+       "INSERT INTO meta VALUES(?1,?2) ON CONFLICT(key) DO UPDATE SET value=excluded.value"},
+  };
+  for (const auto& s : statements)
+    if (sqlite3_prepare_v3(db_, s.sql, -1, SQLITE_PREPARE_PERSISTENT, s.statement, nullptr) !=
+        SQLITE_OK)
+      return error("prepare");
+  return {};
+}
+
+namespace {
+
+std::string_view column_text(sqlite3_stmt* query, int column) {
+  const void* data = sqlite3_column_blob(query, column);
+  const int size = sqlite3_column_bytes(query, column);
+  return data == nullptr
+             ? std::string_view()
+             : std::string_view(static_cast<const char*>(data), static_cast<size_t>(size));
+}
+
+void bind_text(sqlite3_stmt* statement, int index, std::string_view text) {
+  sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
+}
+
+}  // namespace
+
+Result<void> SqliteLog::load(
+    const std::function<void(const Row&)>& row,
+    const std::function<void(std::string_view key, std::string_view value)>& meta) {
+  sqlite3_stmt* query = nullptr;
+  if (sqlite3_prepare_v2(db_, "SELECT collection,key,revision,value FROM objects", -1, &query,
+                         nullptr) != SQLITE_OK)
+    return error("load objects");
+  int stepped = 0;
+  while ((stepped = sqlite3_step(query)) == SQLITE_ROW)
+    row(Row{.collection = column_text(query, 0),
+            .key = column_text(query, 1),
+            .revision = static_cast<uint64_t>(sqlite3_column_int64(query, 2)),
+            .value = column_text(query, 3)});
+  sqlite3_finalize(query);
+  if (stepped != SQLITE_DONE) return error("load objects");
+  if (sqlite3_prepare_v2(db_, "SELECT key,value FROM meta", -1, &query, nullptr) != SQLITE_OK)
+    return error("load meta");
+  while ((stepped = sqlite3_step(query)) == SQLITE_ROW)
+    meta(column_text(query, 0), column_text(query, 1));
+  sqlite3_finalize(query);
+  if (stepped != SQLITE_DONE) return error("load meta");
+  return {};
+}
+
+Result<void> SqliteLog::step_done(sqlite3_stmt* statement, std::string_view doing) {
+  const int stepped = sqlite3_step(statement);
+  Result<void> result;
+  if (stepped != SQLITE_DONE) result = error(doing);
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  return result;
+}
+
+Result<void> SqliteLog::write(const std::vector<Write>& writes, uint64_t revision) {
+  KUEUE_TRY(execute("BEGIN IMMEDIATE"));
+  Result<void> result;
+  for (const Write& w : writes) {
+    sqlite3_stmt* statement = w.value != nullptr ? put_ : remove_;
+    bind_text(statement, 1, *w.collection);
+    bind_text(statement, 2, *w.key);
+    if (w.value != nullptr) {
+      sqlite3_bind_int64(statement, 3, static_cast<sqlite3_int64>(w.revision));
+      sqlite3_bind_blob(statement, 4, w.value->data(), static_cast<int>(w.value->size()),
+                        SQLITE_STATIC);
+    }
+    result = step_done(statement, "write");
+    if (!result.ok()) break;
+  }
+  if (result.ok()) result = set_meta("revision", std::to_string(revision));
+  if (result.ok()) result = execute("COMMIT");
+  // After some failures SQLite has rolled back by itself; then this ROLLBACK fails, which is fine.
+  if (!result.ok() && sqlite3_get_autocommit(db_) == 0)
+    sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
+  return result;
+}
+
+Result<void> SqliteLog::set_meta(std::string_view key, std::string_view value) {
+  bind_text(meta_, 1, key);
+  bind_text(meta_, 2, value);
+  return step_done(meta_, "write meta");
+}
+
+void SqliteLog::limit_pages(int pages) {
+  (void)execute(("PRAGMA max_page_count=" + std::to_string(pages)).c_str());
+}
+
+}  // namespace kueue::apiserver
