@@ -28,5 +28,7 @@ std::string partial_text(std::string_view object_text, std::string_view meta_ver
 
 // "JobList" of "Job".
 std::string list_kind(const Served& served);
+// The object text as the call wants it: itself, a Table of one row, or partial metadata.
+std::string render_form(const Call& call, std::string_view object_text);
 
 }  // namespace kueue::apiserver
