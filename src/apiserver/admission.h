@@ -1,5 +1,6 @@
-// Admission: MutatingWebhookConfigurations and ValidatingWebhookConfigurations, after the built-in plug-ins (pod priority,
-// default tolerations, service account). Thread safe. mutate() and validate() may wait for webhooks.
+// Admission: MutatingWebhookConfigurations and ValidatingWebhookConfigurations, after the built-in
+// plug-ins (pod priority, default tolerations, service account). Thread safe. mutate() and
+// validate() may wait for webhooks.
 #pragma once
 
 #include <atomic>
@@ -19,10 +20,10 @@ struct WebhookSet;
 
 // One write as admission sees it.
 struct Attempt {
-  std::string_view operation;          // CREATE, UPDATE, DELETE, CONNECT
+  std::string_view operation;  // CREATE, UPDATE, DELETE, CONNECT
   std::string_view subresource = {};
-  json::Value* object = nullptr;       // changed by mutate(); null for DELETE
-  const json::Value* old = nullptr;    // null for CREATE
+  json::Value* object = nullptr;     // changed by mutate(); null for DELETE
+  const json::Value* old = nullptr;  // null for CREATE
   const json::Value* options = nullptr;
 };
 

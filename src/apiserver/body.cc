@@ -1,9 +1,12 @@
 #include "apiserver/body.h"
 
+#include "apiserver/traits.h"
 #include "json/json.h"
 #include "schema/decode_check.h"
 #include "schema/defaults.h"
+#if __has_include("schema/proto.h")
 #include "schema/proto.h"
+#endif
 #include "schema/prune.h"
 
 namespace kueue::apiserver {
@@ -46,15 +49,19 @@ Result<Body> read_body(const Call& call) {
         return &*served->info->type;
       return nullptr;
     };
+#if __has_include("schema/proto.h")
     auto decoded = schema::decode_protobuf(call.request.body, find_type);
     if (!decoded.ok()) return unreadable(call, decoded.error().message);
     body.value = std::move(decoded).value();
     return body;
+#else
+    (void)find_type;
+    return make_error(ErrorCode::kUnsupportedMedia, "protobuf is not served");
+#endif
   }
   if (type == "application/yaml" || type == "application/apply-patch+yaml") {
-    auto parsed =
-        json::parse_yaml(call.request.body,
-                         json::YamlOptions{.max_bytes = kMaxBody, .reject_duplicate_keys = true});
+    auto parsed = json::parse_yaml(
+        call.request.body, json::YamlOptions{.max_bytes = kMaxBody, .reject_duplicate_keys = true});
     if (!parsed.ok()) return unreadable(call, parsed.error().message);
     body.value = std::move(parsed).value();
   } else if (type.empty() || type == "application/json" ||
@@ -114,13 +121,12 @@ Result<void> check_kind(const Call& call, json::Value& object, const Served& exp
   if (!kind.empty() && kind != expected.info->kind)
     return make_error(ErrorCode::kBadRequest, api_version + ", Kind=" + kind +
                                                   " in the body does not fit the resource; want " +
-                                                  expected.api_version + ", Kind=" +
-                                                  std::string(expected.info->kind));
+                                                  expected.api_version +
+                                                  ", Kind=" + std::string(expected.info->kind));
   if (!api_version.empty() && api_version != expected.api_version)
-    return make_error(ErrorCode::kBadRequest,
-                      "the API version in the data (" + api_version +
-                          ") does not match the expected API version (" + expected.api_version +
-                          ")");
+    return make_error(ErrorCode::kBadRequest, "the API version in the data (" + api_version +
+                                                  ") does not match the expected API version (" +
+                                                  expected.api_version + ")");
   object["kind"] = expected.info->kind;
   object["apiVersion"] = expected.api_version;
   json::Value& metadata = object["metadata"];
@@ -147,6 +153,7 @@ Result<void> take_in(Call& call, json::Value& object, const Served& as,
     for (const std::string& m : messages) call.warn(m);
   }
   schema::apply_defaults(*info.type, object);
+  if (as.resource->traits->set_defaults != nullptr) as.resource->traits->set_defaults(object);
   return {};
 }
 
@@ -154,6 +161,7 @@ void tidy_up(json::Value& object, const Served& as) {
   schema::drop_nulls(*as.info->type, object);
   schema::prune(*as.info->type, object);
   schema::apply_defaults(*as.info->type, object);
+  if (as.resource->traits->set_defaults != nullptr) as.resource->traits->set_defaults(object);
 }
 
 json::Value ordered(json::Value object) {

@@ -1,4 +1,5 @@
-// Request bodies: decoding by content type, and the check of a document against its kind. Pure; thread safe.
+// Request bodies: decoding by content type, and the check of a document against its kind. Pure;
+// thread safe.
 #pragma once
 
 #include <string>
@@ -30,7 +31,8 @@ Result<void> check_kind(const Call& call, json::Value& object, const Served& exp
 // Types, nulls, unknown fields (warned, refused or ignored as the call says), defaults.
 Result<void> take_in(Call& call, json::Value& object, const Served& as,
                      const std::vector<std::string>& duplicates);
-// Nulls, unknown fields and defaults once more, silently: after an admission webhook changed the object.
+// Nulls, unknown fields and defaults once more, silently: after an admission webhook changed the
+// object.
 void tidy_up(json::Value& object, const Served& as);
 
 // apiVersion, kind and metadata first: stored texts are scanned from the front.

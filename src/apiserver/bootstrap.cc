@@ -21,9 +21,10 @@ Result<void> bootstrap_objects(Core& core) {
   for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
     if (core.store->get("/namespaces", name) != nullptr) continue;
     const std::string n = name;
-    create(core, "", "namespaces",
-           "{\"metadata\":{\"name\":\"" + n + "\",\"labels\":{\"kubernetes.io/metadata.name\":\"" +
-               n + "\"}},\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":\"Active\"}}");
+    create(
+        core, "", "namespaces",
+        "{\"metadata\":{\"name\":\"" + n + "\",\"labels\":{\"kubernetes.io/metadata.name\":\"" + n +
+            "\"}},\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":\"Active\"}}");
   }
   create(core, "scheduling.k8s.io", "priorityclasses",
          R"({"metadata":{"name":"system-node-critical"},"value":2000001000,"description":)"

@@ -1,4 +1,5 @@
-// Call: one request on its way through the server, and the answer's form. A Call belongs to one thread at a time.
+// Call: one request on its way through the server, and the answer's form. A Call belongs to one
+// thread at a time.
 #pragma once
 
 #include <functional>
@@ -28,8 +29,8 @@ struct Output {
   bool pretty = false;
 };
 
-// The first acceptable range we can serve; kNotAcceptable when there is none. `forms`: whether Table and Partial are offered;
-// `discovery`: the aggregated discovery.
+// The first acceptable range we can serve; kNotAcceptable when there is none. `forms`: whether
+// Table and Partial are offered; `discovery`: the aggregated discovery.
 Result<Output> negotiate(std::string_view accept, bool forms, bool discovery);
 
 struct Call {

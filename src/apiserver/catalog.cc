@@ -98,9 +98,8 @@ Catalog::Catalog(std::vector<ResourcePtr> resources) : resources_(std::move(reso
     std::sort(g.versions.begin(), g.versions.end(),
               [](const Version& a, const Version& b) { return version_before(a.name, b.name); });
     for (Version& v : g.versions)
-      std::sort(v.resources.begin(), v.resources.end(), [](const Served* a, const Served* b) {
-        return a->info->plural < b->info->plural;
-      });
+      std::sort(v.resources.begin(), v.resources.end(),
+                [](const Served* a, const Served* b) { return a->info->plural < b->info->plural; });
   }
   const auto rank = [](const Group& g) {
     if (g.name.empty()) return 0;
@@ -178,6 +177,11 @@ std::vector<ResourcePtr> make_built_in(const std::vector<const schema::ResourceI
     served.api_version = info->group.empty()
                              ? std::string(info->version)
                              : std::string(info->group) + "/" + std::string(info->version);
+    if (info->deprecated) served.warning = info->deprecation_warning;
+    // The first version that is marked is the stored one.
+    const bool have = resource->versions.size() > resource->storage &&
+                      resource->versions[resource->storage].info->storage;
+    if (info->storage && !have) resource->storage = resource->versions.size();
     resource->versions.push_back(std::move(served));
   }
   for (const auto& r : made)

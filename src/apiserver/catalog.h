@@ -1,5 +1,5 @@
-// Catalog: which resources are served, by path and by kind. Immutable; a change of a CRD makes a new one that shares what
-// did not change. Thread safe.
+// Catalog: which resources are served, by path and by kind. Immutable; a change of a CRD makes a
+// new one that shares what did not change. Thread safe.
 #pragma once
 
 #include <map>
@@ -14,6 +14,10 @@
 #include "json/value.h"
 #include "schema/type.h"
 
+namespace kueue::cel {
+class RulePrograms;
+}
+
 namespace kueue::apiserver {
 
 struct Resource;
@@ -26,6 +30,8 @@ struct Served {
   std::string api_version;  // "batch/v1", "v1"
   std::string warning;      // sent with every answer of a deprecated version
   bool served = true;       // false: only stored
+  // The CEL rules of the version, compiled; null when it has none.
+  std::shared_ptr<const cel::RulePrograms> rules;
 };
 
 // How the CRD behind a resource converts between its versions.
@@ -96,8 +102,8 @@ class Catalog {
   std::string tag_;
 };
 
-// Resources for the kinds built in. Those of one group and plural become one; `events.k8s.io/events` shares the
-// collection of core events.
+// Resources for the kinds built in. Those of one group and plural become one;
+// `events.k8s.io/events` shares the collection of core events.
 std::vector<ResourcePtr> make_built_in(const std::vector<const schema::ResourceInfo*>& infos);
 
 // Kubernetes' order of versions: v2 before v1 before v1beta2 before v1alpha1 before other names.

@@ -44,9 +44,9 @@ void scaler_to_v2(json::Value& object) {
   if (target == nullptr) return;
   json::Value metric = json::Value::object(
       {{"type", "Resource"},
-       {"resource", json::Value::object({{"name", "cpu"},
-                                         {"target", json::Value::object(
-                                                        {{"type", "Utilization"},
+       {"resource", json::Value::object(
+                        {{"name", "cpu"},
+                         {"target", json::Value::object({{"type", "Utilization"},
                                                          {"averageUtilization", *target}})}})}});
   json::Value& metrics = (*spec)["metrics"];
   if (!metrics.is_array()) metrics = json::Value::array();
@@ -59,8 +59,7 @@ void scaler_to_v1(json::Value& object) {
   if (spec == nullptr || !spec->is_object()) return;
   if (const json::Value* metrics = spec->find("metrics"); metrics && metrics->is_array())
     for (const json::Value& m : metrics->as_array()) {
-      const json::Value* percent =
-          m.find_path({"resource", "target", "averageUtilization"});
+      const json::Value* percent = m.find_path({"resource", "target", "averageUtilization"});
       if (m.get_string({"resource", "name"}) == "cpu" && percent != nullptr) {
         const json::Value copy = *percent;
         (*spec)["targetCPUUtilizationPercentage"] = copy;

@@ -9,8 +9,8 @@ namespace kueue::apiserver {
 
 class Core;
 
-// events (core/v1 and events.k8s.io/v1) and HorizontalPodAutoscaler (v1 and v2); of other kinds only apiVersion changes.
-// Pure.
+// events (core/v1 and events.k8s.io/v1) and HorizontalPodAutoscaler (v1 and v2); of other kinds
+// only apiVersion changes. Pure.
 Result<json::Value> convert_built_in(json::Value object, const Served& target);
 
 // Sends a ConversionReview and waits. Errors are worded as kube-apiserver's.

@@ -153,17 +153,17 @@ void Core::register_converter(std::string_view group, std::string_view kind, Con
 std::string Core::issue_token(std::string_view namespace_, std::string_view name,
                               std::string_view uid, Instant expires) const {
   const auto header = json::Value::object({{"alg", "HS256"}, {"typ", "JWT"}});
-  const std::string user = "system:serviceaccount:" + std::string(namespace_) + ":" +
-                           std::string(name);
+  const std::string user =
+      "system:serviceaccount:" + std::string(namespace_) + ":" + std::string(name);
   const auto claims = json::Value::object(
       {{"iss", "https://kubernetes.default.svc"},
        {"sub", user},
        {"iat", now().ns / 1'000'000'000},
        {"exp", expires.ns / 1'000'000'000},
        {"kubernetes.io",
-        json::Value::object({{"namespace", namespace_},
-                             {"serviceaccount",
-                              json::Value::object({{"name", name}, {"uid", uid}})}})}});
+        json::Value::object(
+            {{"namespace", namespace_},
+             {"serviceaccount", json::Value::object({{"name", name}, {"uid", uid}})}})}});
   const std::string body =
       base64url_encode(json::write(header)) + "." + base64url_encode(json::write(claims));
   return body + "." + base64url_encode(hmac_sha256(token_key_, body));
@@ -190,8 +190,8 @@ wire::Identity Core::identity_of_token(std::string_view token) const {
     return {};
   wire::Identity identity;
   identity.user = claims->get_string({"sub"});
-  identity.groups = {"system:serviceaccounts",
-                     "system:serviceaccounts:" + std::string(namespace_), "system:authenticated"};
+  identity.groups = {"system:serviceaccounts", "system:serviceaccounts:" + std::string(namespace_),
+                     "system:authenticated"};
   return identity;
 }
 

@@ -46,8 +46,8 @@ class Core {
   // Whom a token stands for; an empty user when unknown.
   wire::Identity identity_of_token(std::string_view token) const;
   // A signed token for a ServiceAccount.
-  std::string issue_token(std::string_view namespace_, std::string_view name,
-                          std::string_view uid, Instant expires) const;
+  std::string issue_token(std::string_view namespace_, std::string_view name, std::string_view uid,
+                          Instant expires) const;
 
   const Options options;
   std::unique_ptr<Store> store;

@@ -3,6 +3,7 @@
 #include "apiserver/core.h"
 #include "apiserver/traits.h"
 #include "apiserver/write.h"
+#include "cel/rules.h"
 #include "json/json.h"
 #include "schema/crd.h"
 
@@ -34,7 +35,8 @@ ResourcePtr make_resource(const json::Value& definition, schema::TypeRef object_
   resource->tables = *crd;
   if (definition.get_string({"spec", "conversion", "strategy"}) == "Webhook") {
     ConversionWebhook webhook;
-    if (const json::Value* c = definition.find_path({"spec", "conversion", "webhook", "clientConfig"}))
+    if (const json::Value* c =
+            definition.find_path({"spec", "conversion", "webhook", "clientConfig"}))
       webhook.client_config = *c;
     if (const json::Value* v =
             definition.find_path({"spec", "conversion", "webhook", "conversionReviewVersions"});
@@ -50,6 +52,8 @@ ResourcePtr make_resource(const json::Value& definition, schema::TypeRef object_
     served.api_version = resource->group + "/" + std::string(version.resource.version);
     served.warning = version.deprecation_warning;
     served.served = version.served;
+    auto rules = cel::RulePrograms::compile(*version.resource.type);
+    if (rules->count() != 0) served.rules = std::move(rules);
     if (version.storage) resource->storage = resource->versions.size();
     resource->versions.push_back(std::move(served));
   }

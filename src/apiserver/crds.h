@@ -1,4 +1,5 @@
-// CustomResourceDefinitions: from stored definitions to served resources. refresh() is serialised inside; thread safe.
+// CustomResourceDefinitions: from stored definitions to served resources. refresh() is serialised
+// inside; thread safe.
 #pragma once
 
 #include <map>

@@ -1,5 +1,7 @@
 #include "apiserver/discovery.h"
 
+#include <algorithm>
+
 #include "apiserver/core.h"
 #include "apiserver/encoding.h"
 #include "apiserver/traits.h"
@@ -44,8 +46,7 @@ json::Value api_resource(const Served& served) {
   if (!info.short_names.empty()) r["shortNames"] = strings(info.short_names);
   if (!info.categories.empty()) r["categories"] = strings(info.categories);
   if (!served.resource->traits->review)
-    r["storageVersionHash"] =
-        base64_encode(sha256_hex(served.resource->collection).substr(0, 8));
+    r["storageVersionHash"] = base64_encode(sha256_hex(served.resource->collection).substr(0, 8));
   return r;
 }
 
@@ -54,12 +55,12 @@ json::Value resource_list(const Catalog::Version& version, std::string_view grou
   for (const Served* served : version.resources) {
     resources.push_back(api_resource(*served));
     for (const SubresourceEntry& s : subresources_of(*served)) {
-      json::Value entry = json::Value::object(
-          {{"name", std::string(served->info->plural) + "/" + s.name},
-           {"singularName", ""},
-           {"namespaced", served->info->namespaced},
-           {"kind", s.kind},
-           {"verbs", strings(s.verbs)}});
+      json::Value entry =
+          json::Value::object({{"name", std::string(served->info->plural) + "/" + s.name},
+                               {"singularName", ""},
+                               {"namespaced", served->info->namespaced},
+                               {"kind", s.kind},
+                               {"verbs", strings(s.verbs)}});
       if (!s.version.empty()) {
         entry["group"] = s.group;
         entry["version"] = s.version;
@@ -125,8 +126,8 @@ json::Value aggregated(const Catalog& catalog, bool core_group) {
     }
     json::Value metadata = json::Value::object();
     if (!group.name.empty()) metadata["name"] = group.name;
-    items.push_back(json::Value::object({{"metadata", std::move(metadata)},
-                                         {"versions", json::Value(std::move(versions))}}));
+    items.push_back(json::Value::object(
+        {{"metadata", std::move(metadata)}, {"versions", json::Value(std::move(versions))}}));
   }
   return json::Value::object({{"kind", "APIGroupDiscoveryList"},
                               {"apiVersion", "apidiscovery.k8s.io/v2"},
@@ -164,36 +165,38 @@ json::Value root_paths(const Catalog& catalog) {
 }  // namespace
 
 std::vector<std::string> verbs_of(const Served& served) {
-  const Traits& traits = *served.resource->traits;
-  if (traits.review) return {"create"};
-  std::vector<std::string> verbs = {"create", "delete"};
-  if (!traits.no_delete_collection) verbs.emplace_back("deletecollection");
-  for (const char* v : {"get", "list", "patch", "update", "watch"}) verbs.emplace_back(v);
+  if (!served.info->verbs.empty()) return {served.info->verbs.begin(), served.info->verbs.end()};
   if (served.resource->custom())
-    verbs = {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
-  return verbs;
+    return {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
+  return {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
 }
 
 std::vector<SubresourceEntry> subresources_of(const Served& served) {
   const schema::ResourceInfo& info = *served.info;
-  const std::string& collection = served.resource->collection;
-  const std::string kind(info.kind);
   const std::vector<std::string> three = {"get", "patch", "update"};
   std::vector<SubresourceEntry> entries;
-  if (collection == "/namespaces") entries.push_back({"finalize", kind, "", "", {"update"}});
-  if (collection == "/pods") {
-    entries.push_back({"binding", "Binding", "", "", {"create"}});
-    entries.push_back({"ephemeralcontainers", kind, "", "", three});
-    entries.push_back({"eviction", "Eviction", "policy", "v1", {"create"}});
-    entries.push_back({"log", kind, "", "", {"get"}});
-    entries.push_back({"resize", kind, "", "", three});
+  for (const schema::Subresource& s : info.subresources) {
+    SubresourceEntry entry;
+    entry.name = s.name;
+    entry.kind = s.kind;
+    if (s.group != info.group || s.version != info.version) {
+      entry.group = s.group;
+      entry.version = s.version;
+    }
+    entry.verbs.assign(s.verbs.begin(), s.verbs.end());
+    entries.push_back(std::move(entry));
   }
-  if (collection == "/serviceaccounts")
-    entries.push_back({"token", "TokenRequest", "authentication.k8s.io", "v1", {"create"}});
-  if (info.scale) entries.push_back({"scale", "Scale", "autoscaling", "v1", three});
-  if (collection == "certificates.k8s.io/certificatesigningrequests")
-    entries.push_back({"approval", kind, "", "", three});
-  if (info.has_status) entries.push_back({"status", kind, "", "", three});
+  const auto has = [&](std::string_view name) {
+    for (const SubresourceEntry& e : entries)
+      if (e.name == name) return true;
+    return false;
+  };
+  if (info.scale && !has("scale"))
+    entries.push_back({"scale", "Scale", "autoscaling", "v1", three});
+  if (info.has_status && !has("status"))
+    entries.push_back({"status", std::string(info.kind), "", "", three});
+  std::sort(entries.begin(), entries.end(),
+            [](const SubresourceEntry& a, const SubresourceEntry& b) { return a.name < b.name; });
   return entries;
 }
 
@@ -205,14 +208,13 @@ bool serve_discovery(Call& call) {
   if (path.empty() || path == "/") return reply_value(call, root_paths(catalog)), true;
   if (path == "/api") {
     if (wants_aggregated) return reply_aggregated(call, true), true;
-    return reply_value(
-               call, json::Value::object(
-                         {{"kind", "APIVersions"},
-                          {"versions", json::Value::array({"v1"})},
-                          {"serverAddressByClientCIDRs",
-                           json::Value::array({json::Value::object(
-                               {{"clientCIDR", "0.0.0.0/0"},
-                                {"serverAddress", call.request.headers.get("Host")}})})}})),
+    return reply_value(call, json::Value::object(
+                                 {{"kind", "APIVersions"},
+                                  {"versions", json::Value::array({"v1"})},
+                                  {"serverAddressByClientCIDRs",
+                                   json::Value::array({json::Value::object(
+                                       {{"clientCIDR", "0.0.0.0/0"},
+                                        {"serverAddress", call.request.headers.get("Host")}})})}})),
            true;
   }
   if (path == "/apis") {

@@ -80,8 +80,8 @@ Error anonymous_forbidden(const Call& call, bool resource) {
          " is forbidden: User \"system:anonymous\" cannot " + std::string(verb_of(call)) +
          " resource \"" + p.resource + (p.subresource.empty() ? "" : "/" + p.subresource) +
          "\" in API group \"" + p.group + "\"";
-  text += p.namespace_.empty() ? " at the cluster scope"
-                               : " in the namespace \"" + p.namespace_ + "\"";
+  text +=
+      p.namespace_.empty() ? " at the cluster scope" : " in the namespace \"" + p.namespace_ + "\"";
   Error error = make_error(ErrorCode::kForbidden, text);
   error.group = p.group;
   error.kind = p.resource;
@@ -130,7 +130,7 @@ void version(Call& call) {
 #else
                                          {"platform", "linux/amd64"}
 #endif
-                     }));
+                    }));
 }
 
 void metrics(Call& call) {
@@ -144,8 +144,7 @@ void metrics(Call& call) {
   metric("apiserver_requests_total", "counter", "Requests that were handled.",
          core.counters.requests);
   metric("apiserver_watchers", "gauge", "Open watches.", core.hub.subscribers());
-  metric("apiserver_revision", "counter", "Revision of the newest write.",
-         core.store->revision());
+  metric("apiserver_revision", "counter", "Revision of the newest write.", core.store->revision());
   text +=
       "# HELP apiserver_storage_objects Number of stored objects, by resource.\n"
       "# TYPE apiserver_storage_objects gauge\n";
@@ -168,8 +167,8 @@ bool without_resource(Call& call) {
 }
 
 void unknown(Call& call) {
-  reply_error(call, make_error(ErrorCode::kNotFound,
-                               "the server could not find the requested resource"));
+  reply_error(call,
+              make_error(ErrorCode::kNotFound, "the server could not find the requested resource"));
 }
 
 void not_allowed(Call& call) {

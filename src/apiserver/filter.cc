@@ -91,12 +91,10 @@ Result<Filter> Filter::parse(const Call& call) {
   const std::string_view labels = call.request.query_value("labelSelector");
   const std::string_view fields = call.request.query_value("fieldSelector");
   auto parsed_labels = wire::LabelSelector::parse(labels);
-  if (!parsed_labels.ok())
-    return make_error(ErrorCode::kBadRequest, parsed_labels.error().message);
+  if (!parsed_labels.ok()) return make_error(ErrorCode::kBadRequest, parsed_labels.error().message);
   filter.labels_ = std::move(parsed_labels).value();
   auto parsed_fields = wire::FieldSelector::parse(fields);
-  if (!parsed_fields.ok())
-    return make_error(ErrorCode::kBadRequest, parsed_fields.error().message);
+  if (!parsed_fields.ok()) return make_error(ErrorCode::kBadRequest, parsed_fields.error().message);
   filter.fields_ = std::move(parsed_fields).value();
 
   const std::vector<std::string> known = selectable_fields(*call.served);
@@ -148,7 +146,9 @@ bool Filter::matches(std::string_view key, std::string_view bytes) const {
   return fields_.matches([&](std::string_view path) {
     // Keys tell the collection apart only for the few special fields, which name themselves.
     const std::string kind = scan_string(bytes, {"kind"});
-    const std::string_view collection = kind == "Event" ? "/events" : kind == "Job" ? "batch/jobs" : "";
+    const std::string_view collection = kind == "Event" ? "/events"
+                                        : kind == "Job" ? "batch/jobs"
+                                                        : "";
     return field_value(collection, bytes, path);
   });
 }

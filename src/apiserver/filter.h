@@ -1,5 +1,5 @@
-// Filter: which objects of a collection a list or watch is about: namespace, name, label and field selectors. Works on the
-// stored text. Immutable after parse; thread safe.
+// Filter: which objects of a collection a list or watch is about: namespace, name, label and field
+// selectors. Works on the stored text. Immutable after parse; thread safe.
 #pragma once
 
 #include <string>
@@ -33,7 +33,8 @@ class Filter {
   wire::FieldSelector fields_;
 };
 
-// The value a field selector sees: custom for a few built-in fields, otherwise the scalar at the path. "" when absent.
+// The value a field selector sees: custom for a few built-in fields, otherwise the scalar at the
+// path. "" when absent.
 std::string field_value(std::string_view collection, std::string_view bytes, std::string_view path);
 // The field labels of a resource beyond metadata.name and metadata.namespace.
 std::vector<std::string> selectable_fields(const Served& served);

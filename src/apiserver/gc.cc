@@ -99,8 +99,9 @@ void Collector::observe(const Change& change) {
               slash == std::string::npos ? api_version : api_version.substr(slash + 1),
               scan_string(m.value(), {"kind"}));
           if (served == nullptr) continue;
-          const std::string namespace_ =
-              served->resource->namespaced ? scan_string(bytes->bytes, {"metadata", "namespace"}) : "";
+          const std::string namespace_ = served->resource->namespaced
+                                             ? scan_string(bytes->bytes, {"metadata", "namespace"})
+                                             : "";
           finish_foreground({served->resource->collection,
                              object_key(namespace_, scan_string(m.value(), {"name"}))});
         }
@@ -123,7 +124,8 @@ void Collector::owner_gone(const std::string& uid) {
   for (const Place& place : dependents(uid)) check_dependent(place);
 }
 
-// An owner with foregroundDeletion: its dependents are deleted, then it goes. With orphan: they are let go first.
+// An owner with foregroundDeletion: its dependents are deleted, then it goes. With orphan: they are
+// let go first.
 void Collector::owner_deleting(const Place& owner) {
   const StoredPtr stored = core_.store->get(owner.first, owner.second);
   if (stored == nullptr) return;
@@ -173,8 +175,8 @@ void Collector::finish_foreground(const Place& place) {
   });
 }
 
-// Deletes the object when none of its owners is there any more, or when an owner waits for it in foreground deletion;
-// otherwise drops references to owners that are gone.
+// Deletes the object when none of its owners is there any more, or when an owner waits for it in
+// foreground deletion; otherwise drops references to owners that are gone.
 void Collector::check_dependent(const Place& place) {
   const auto catalog = core_.catalog();
   edit_internally(core_, place.first, place.second, [&](json::Value& object) {

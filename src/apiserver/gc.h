@@ -1,5 +1,5 @@
-// Collector: deletes dependents whose owners are gone (or that are deleted with them), and old Events. Thread safe; the
-// work is done on the core's background thread.
+// Collector: deletes dependents whose owners are gone (or that are deleted with them), and old
+// Events. Thread safe; the work is done on the core's background thread.
 #pragma once
 
 #include <map>

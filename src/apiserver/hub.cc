@@ -96,9 +96,9 @@ Result<void> Hub::subscribe(std::string_view collection, uint64_t from,
     if (stopping_) return make_error(ErrorCode::kUnavailable, "the server is shutting down");
     Channel& c = channel(collection);
     if (!known(c, from))
-      return make_error(ErrorCode::kExpired,
-                        "too old resource version: " + std::to_string(from) + " (" +
-                            std::to_string(std::max(c.floor, first_)) + ")");
+      return make_error(ErrorCode::kExpired, "too old resource version: " + std::to_string(from) +
+                                                 " (" + std::to_string(std::max(c.floor, first_)) +
+                                                 ")");
     auto it = std::upper_bound(c.ring.begin(), c.ring.end(), from,
                                [](uint64_t r, const Change& x) { return r < x.revision; });
     missed.assign(it, c.ring.end());
@@ -167,7 +167,8 @@ void Hub::run() {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] { return stopping_ || progress_wanted_ || !queue_.empty(); });
       if (stopping_ && queue_.empty()) return;
-      // A subscriber that joins now must find in the ring what it will not be handed below: one change at a time.
+      // A subscriber that joins now must find in the ring what it will not be handed below: one
+      // change at a time.
       if (!queue_.empty()) {
         changes.push_back(std::move(queue_.front()));
         queue_.pop_front();

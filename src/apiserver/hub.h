@@ -1,5 +1,5 @@
-// Hub: hands durable changes to watchers, in order, and remembers the last ones of each collection so that a watch can start
-// in the past. One thread of its own delivers. Thread safe.
+// Hub: hands durable changes to watchers, in order, and remembers the last ones of each collection
+// so that a watch can start in the past. One thread of its own delivers. Thread safe.
 #pragma once
 
 #include <condition_variable>
@@ -69,7 +69,9 @@ class Hub {
   void send_progress();
   size_t subscribers() const;
   // Every change, before the subscribers get it; set before start(). Must be quick.
-  void set_observer(std::function<void(const Change&)> observer) { observer_ = std::move(observer); }
+  void set_observer(std::function<void(const Change&)> observer) {
+    observer_ = std::move(observer);
+  }
 
   // Delivers what is queued, finishes all subscribers, ends the thread.
   void stop();

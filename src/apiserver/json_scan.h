@@ -1,5 +1,6 @@
-// Reads single values out of compact JSON text that the server wrote itself, without parsing it: selectors, owners and
-// versions of 10,000 stored objects are looked at in a few milliseconds. Text from outside never comes here. Pure.
+// Reads single values out of compact JSON text that the server wrote itself, without parsing it:
+// selectors, owners and versions of 10,000 stored objects are looked at in a few milliseconds. Text
+// from outside never comes here. Pure.
 #pragma once
 
 #include <initializer_list>
@@ -8,7 +9,8 @@
 
 namespace kueue::apiserver {
 
-// The raw text of the member at the path, quotes included; empty when absent or when a step is no object.
+// The raw text of the member at the path, quotes included; empty when absent or when a step is no
+// object.
 std::string_view scan_path(std::string_view document, std::initializer_list<std::string_view> path);
 // The same with the path as dotted text ("metadata.labels").
 std::string_view scan_dotted(std::string_view document, std::string_view path);

@@ -9,11 +9,13 @@
 
 namespace kueue::apiserver {
 
-// After a create (`old` null), update or patch that is no apply: the call's manager gets the fields that it changed.
+// After a create (`old` null), update or patch that is no apply: the call's manager gets the fields
+// that it changed.
 void track_update(const Call& call, std::string_view subresource, const json::Value* old,
                   json::Value& object);
 
-// Server-side apply: `patch` on `current` (null = to be created). Conflicts are kConflict with causes unless `force`.
+// Server-side apply: `patch` on `current` (null = to be created). Conflicts are kConflict with
+// causes unless `force`.
 Result<json::Value> apply(const Call& call, std::string_view subresource,
                           const json::Value* current, const json::Value& patch, bool force);
 

@@ -189,8 +189,8 @@ void validate_owners(const json::Value& object, Causes& causes) {
     const std::string at = "metadata.ownerReferences[" + std::to_string(index++) + "]";
     const std::string_view api_version = owner.get_string({"apiVersion"});
     if (api_version.empty() || api_version.ends_with("/"))
-      causes.push_back(cause_invalid("metadata.ownerReferences", api_version,
-                                     "version must not be empty"));
+      causes.push_back(
+          cause_invalid("metadata.ownerReferences", api_version, "version must not be empty"));
     for (const char* field : {"kind", "name", "uid"})
       if (owner.get_string({field}).empty())
         causes.push_back(cause_invalid("metadata.ownerReferences", "",
@@ -202,8 +202,8 @@ void validate_owners(const json::Value& object, Causes& causes) {
           "Only one reference can have Controller set to true. Found \"true\" in references for " +
               controller + " and " + std::string(owner.get_string({"kind"})) + "/" +
               std::string(owner.get_string({"name"}))));
-    controller = std::string(owner.get_string({"kind"})) + "/" +
-                 std::string(owner.get_string({"name"}));
+    controller =
+        std::string(owner.get_string({"kind"})) + "/" + std::string(owner.get_string({"name"}));
   }
 }
 
@@ -234,8 +234,7 @@ void validate_metadata(const json::Value& object, bool namespaced, Traits::Name 
     for (const std::string& problem : check_name(rule, name))
       causes.push_back(cause_invalid("metadata.name", name, problem));
   const std::string_view namespace_ = object.get_string({"metadata", "namespace"});
-  if (namespaced && namespace_.empty())
-    causes.push_back(cause_required("metadata.namespace", ""));
+  if (namespaced && namespace_.empty()) causes.push_back(cause_required("metadata.namespace", ""));
   if (!namespaced && !namespace_.empty())
     causes.push_back(cause_forbidden("metadata.namespace", "not allowed on this type"));
   validate_labels(object.find_path({"metadata", "labels"}), "metadata.labels", causes);
@@ -248,8 +247,7 @@ void validate_metadata_update(const json::Value& object, const json::Value& old,
   for (const char* field : {"name", "namespace"}) {
     const std::string_view now = object.get_string({"metadata", field});
     if (now != old.get_string({"metadata", field}))
-      causes.push_back(
-          cause_invalid(std::string("metadata.") + field, now, "field is immutable"));
+      causes.push_back(cause_invalid(std::string("metadata.") + field, now, "field is immutable"));
   }
   validate_labels(object.find_path({"metadata", "labels"}), "metadata.labels", causes);
   validate_annotations(object, causes);

@@ -19,7 +19,8 @@ std::vector<std::string> check_qualified_name(std::string_view text);
 std::vector<std::string> check_label_value(std::string_view text);
 std::vector<std::string> check_name(Traits::Name rule, std::string_view text);
 
-// name, generateName, namespace, labels, annotations, finalizers, ownerReferences of an object to be stored.
+// name, generateName, namespace, labels, annotations, finalizers, ownerReferences of an object to
+// be stored.
 void validate_metadata(const json::Value& object, bool namespaced, Traits::Name rule,
                        Causes& causes);
 // What an update may not touch; of annotations and labels the same as above.

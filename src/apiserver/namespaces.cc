@@ -34,10 +34,10 @@ Result<void> Namespaces::admit_create(const Call& call, std::string_view namespa
                                "\" is forbidden: unable to create new content in namespace " +
                                std::string(namespace_) + " because it is being terminated");
   error.name = name;
-  error.causes.push_back({.reason = "NamespaceTerminating",
-                          .message = "namespace " + std::string(namespace_) +
-                                     " is being terminated",
-                          .field = "metadata.namespace"});
+  error.causes.push_back(
+      {.reason = "NamespaceTerminating",
+       .message = "namespace " + std::string(namespace_) + " is being terminated",
+       .field = "metadata.namespace"});
   return error;
 }
 

@@ -1,5 +1,6 @@
-// Namespaces: their life cycle (creation refused while terminating, deletion of the content, the finalizer), and the objects
-// that every namespace has. Thread safe; the work is done on the core's background thread.
+// Namespaces: their life cycle (creation refused while terminating, deletion of the content, the
+// finalizer), and the objects that every namespace has. Thread safe; the work is done on the core's
+// background thread.
 #pragma once
 
 #include <string_view>

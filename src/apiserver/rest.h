@@ -1,4 +1,5 @@
-// The verbs. Each takes a routed call and sees to it that the call is replied to, at once or later. Thread safe.
+// The verbs. Each takes a routed call and sees to it that the call is replied to, at once or later.
+// Thread safe.
 #pragma once
 
 #include "apiserver/call.h"
@@ -14,8 +15,8 @@ void rest_patch(const CallPtr& call);
 void rest_delete(const CallPtr& call);
 void rest_delete_collection(const CallPtr& call);
 
-// Subresources that are no part of the object itself (binding, eviction, log, token, scale, ...). False when there is none of
-// that name.
+// Subresources that are no part of the object itself (binding, eviction, log, token, scale, ...).
+// False when there is none of that name.
 bool rest_subresource(const CallPtr& call);
 // Kinds that are only created: reviews.
 void rest_review(const CallPtr& call);

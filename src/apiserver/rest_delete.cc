@@ -67,14 +67,14 @@ Result<DeleteOptions> read_delete_options(Call& call) {
     return make_error(ErrorCode::kInvalid,
                       "gracePeriodSeconds: Invalid value: must be greater than or equal to 0");
   if (options.document.is_null())
-    options.document = json::Value::object({{"kind", "DeleteOptions"},
-                                            {"apiVersion", "meta.k8s.io/v1"}});
+    options.document =
+        json::Value::object({{"kind", "DeleteOptions"}, {"apiVersion", "meta.k8s.io/v1"}});
   return options;
 }
 
 // What a delete did, and what its answer shows.
 struct Deleted {
-  StoredPtr stored;     // the state after it; null for a dry run that would remove
+  StoredPtr stored;  // the state after it; null for a dry run that would remove
   bool gone = false;
   std::string uid;
 };
@@ -162,8 +162,8 @@ Result<void> check_preconditions(const Call& call, const DeleteOptions& options,
   if (!options.resource_version.empty() && options.resource_version != version)
     return call.error(ErrorCode::kConflict,
                       start + "Precondition failed: ResourceVersion in precondition: " +
-                          options.resource_version + ", ResourceVersion in object meta: " +
-                          std::string(version));
+                          options.resource_version +
+                          ", ResourceVersion in object meta: " + std::string(version));
   return {};
 }
 
@@ -188,8 +188,8 @@ Result<Deleted> delete_one(Call& call, const std::string& key, const DeleteOptio
     KUEUE_ASSIGN(json::Value object, json::parse(stored->bytes));
     Deleted deleted;
     deleted.uid = object.get_string({"metadata", "uid"});
-    KUEUE_TRY(check_preconditions(call, options, deleted.uid, std::to_string(stored->revision),
-                                  name));
+    KUEUE_TRY(
+        check_preconditions(call, options, deleted.uid, std::to_string(stored->revision), name));
     if (collection == "/namespaces" &&
         (name == "default" || name == "kube-system" || name == "kube-public"))
       return forbidden_namespace(call, name);
@@ -202,7 +202,8 @@ Result<Deleted> delete_one(Call& call, const std::string& key, const DeleteOptio
     deleted.gone = removable(call, object);
     if (call.dry_run) {
       deleted.stored = stored;
-      core.store->flush([done, stored](const Result<void>& r, const StoredPtr&) { done(r, stored); });
+      core.store->flush(
+          [done, stored](const Result<void>& r, const StoredPtr&) { done(r, stored); });
       return deleted;
     }
     Result<StoredPtr> put = make_error(ErrorCode::kInternal, "");
@@ -213,7 +214,8 @@ Result<Deleted> delete_one(Call& call, const std::string& key, const DeleteOptio
       put = core.store->put(collection, key, stored->revision, Draft(object), done);
     } else {
       deleted.stored = stored;
-      core.store->flush([done, stored](const Result<void>& r, const StoredPtr&) { done(r, stored); });
+      core.store->flush(
+          [done, stored](const Result<void>& r, const StoredPtr&) { done(r, stored); });
       return deleted;
     }
     if (put.ok()) {
@@ -226,16 +228,16 @@ Result<Deleted> delete_one(Call& call, const std::string& key, const DeleteOptio
   return conflict_error(call);
 }
 
-// Pods, services and custom resources that wait are answered with the object, what is gone with a Status.
+// Pods, services and custom resources that wait are answered with the object, what is gone with a
+// Status.
 void answer_deleted(Call& call, const StoredPtr& stored, bool gone) {
-  const bool object_wanted =
-      !gone || call.resource().collection == "/pods" ||
-      call.resource().collection == "/services" ||
-      call.resource().collection == "/serviceaccounts" ||
-      call.resource().collection == "/persistentvolumeclaims" ||
-      call.resource().collection == "/persistentvolumes" ||
-      call.resource().collection == "/resourcequotas" ||
-      call.resource().collection == "/podtemplates";
+  const bool object_wanted = !gone || call.resource().collection == "/pods" ||
+                             call.resource().collection == "/services" ||
+                             call.resource().collection == "/serviceaccounts" ||
+                             call.resource().collection == "/persistentvolumeclaims" ||
+                             call.resource().collection == "/persistentvolumes" ||
+                             call.resource().collection == "/resourcequotas" ||
+                             call.resource().collection == "/podtemplates";
   if (object_wanted) {
     auto value = object_value(*call.core, *call.served, *stored);
     if (!value.ok()) return reply_error(call, value.error());
@@ -310,9 +312,8 @@ void rest_delete(const CallPtr& call) {
     return reply_error(*call, read.error());
   auto options = read_delete_options(*call);
   if (!options.ok()) return reply_error(*call, options.error());
-  run_write(call, "DELETE", [call, options = std::move(options).value()] {
-    delete_now(call, options);
-  });
+  run_write(call, "DELETE",
+            [call, options = std::move(options).value()] { delete_now(call, options); });
 }
 
 void rest_delete_collection(const CallPtr& call) {

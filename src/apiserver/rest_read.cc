@@ -18,17 +18,17 @@ Result<uint64_t> parse_revision(std::string_view text) {
   uint64_t n = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), n);
   if (failure != std::errc() || end != text.data() + text.size())
-    return make_error(ErrorCode::kBadRequest,
-                      "resourceVersion: Invalid value: \"" + std::string(text) +
-                          "\": strconv.ParseUint: parsing \"" + std::string(text) +
-                          "\": invalid syntax");
+    return make_error(ErrorCode::kBadRequest, "resourceVersion: Invalid value: \"" +
+                                                  std::string(text) +
+                                                  "\": strconv.ParseUint: parsing \"" +
+                                                  std::string(text) + "\": invalid syntax");
   return n;
 }
 
 Error too_large_revision(uint64_t wanted, uint64_t current) {
-  Error error = make_error(ErrorCode::kTimeout, "Too large resource version: " +
-                                                    std::to_string(wanted) + ", current: " +
-                                                    std::to_string(current));
+  Error error =
+      make_error(ErrorCode::kTimeout, "Too large resource version: " + std::to_string(wanted) +
+                                          ", current: " + std::to_string(current));
   error.causes.push_back(
       {.reason = "ResourceVersionTooLarge", .message = "Too large resource version", .field = ""});
   error.retry_after_seconds = 1;
@@ -74,8 +74,7 @@ struct Continue {
 
 Result<Continue> decode_continue(std::string_view token) {
   const auto bad = [](std::string_view why) {
-    return make_error(ErrorCode::kBadRequest,
-                      "continue key is not valid: " + std::string(why));
+    return make_error(ErrorCode::kBadRequest, "continue key is not valid: " + std::string(why));
   };
   const auto text = base64url_decode(token);
   if (!text) return bad("illegal base64 data");
@@ -90,10 +89,8 @@ Result<Continue> decode_continue(std::string_view token) {
 }
 
 std::string encode_continue(const Continue& c) {
-  return base64url_encode(
-      json::write(json::Value::object({{"v", "meta.k8s.io/v1"},
-                                       {"rv", static_cast<int64_t>(c.revision)},
-                                       {"start", c.start}})));
+  return base64url_encode(json::write(json::Value::object(
+      {{"v", "meta.k8s.io/v1"}, {"rv", static_cast<int64_t>(c.revision)}, {"start", c.start}})));
 }
 
 Error expired_continue() {
@@ -193,8 +190,8 @@ void send_list(Call& call, const Items& items, const std::string& metadata) {
   for (const auto& item : items) total += item.second->bytes.size() + 1;
   body.reserve(total + 256);
   const bool table = call.output.form == Output::Form::kTable;
-  const bool partial = call.output.form == Output::Form::kPartialList ||
-                       call.output.form == Output::Form::kPartial;
+  const bool partial =
+      call.output.form == Output::Form::kPartialList || call.output.form == Output::Form::kPartial;
   RowObject include = RowObject::kMetadata;
   if (table) {
     auto wanted = row_object(call);

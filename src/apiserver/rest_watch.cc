@@ -41,15 +41,15 @@ class Watch : public Subscriber, public std::enable_shared_from_this<Watch> {
   bool deliver(const Change& change, EventTexts& texts) override {
     if (change.revision <= from_ || closed_) return !closed_;
     const std::string_view key = change.key;
-    const bool before =
-        change.previous != nullptr && filter_.matches(key, change.previous->bytes);
+    const bool before = change.previous != nullptr && filter_.matches(key, change.previous->bytes);
     const bool after =
         change.type != ChangeType::kDeleted && filter_.matches(key, change.object->bytes);
     if (!before && !after) return true;
     const std::string_view type = !before ? "ADDED" : after ? "MODIFIED" : "DELETED";
     std::string view = view_ + std::string(type) + (first_row_ ? "1" : "");
     const std::string& text = texts.get(view, [&] {
-      // An object that left the selection is shown as it was while it belonged, at the revision of its leaving.
+      // An object that left the selection is shown as it was while it belonged, at the revision of
+      // its leaving.
       if (type == "DELETED" && change.type != ChangeType::kDeleted)
         return render(type, Draft(*change.previous).finish(change.revision));
       return render(type, *change.object);
@@ -92,13 +92,14 @@ class Watch : public Subscriber, public std::enable_shared_from_this<Watch> {
       }
     if (mark_end && !send(bookmark(from, true))) return;
     from_ = from;
-    // A version that this server never gave out comes from another life of it: the client must list again.
+    // A version that this server never gave out comes from another life of it: the client must list
+    // again.
     const uint64_t now = call_->core->store->revision();
     const Result<void> subscribed =
-        from > now ? make_error(ErrorCode::kExpired, "too old resource version: " +
-                                                         std::to_string(from) + " (" +
-                                                         std::to_string(now) + ")")
-                   : call_->core->hub.subscribe(collection, from, shared_from_this());
+        from > now
+            ? make_error(ErrorCode::kExpired, "too old resource version: " + std::to_string(from) +
+                                                  " (" + std::to_string(now) + ")")
+            : call_->core->hub.subscribe(collection, from, shared_from_this());
     if (!subscribed.ok()) {
       send(event_text("ERROR", json::write(wire::status_from_error(subscribed.error()))));
       finish();
@@ -127,8 +128,7 @@ class Watch : public Subscriber, public std::enable_shared_from_this<Watch> {
 
   std::string render(std::string_view type, const Stored& stored) {
     auto text = object_text(*call_->core, *call_->served, stored);
-    if (!text.ok())
-      return event_text("ERROR", json::write(wire::status_from_error(text.error())));
+    if (!text.ok()) return event_text("ERROR", json::write(wire::status_from_error(text.error())));
     switch (call_->output.form) {
       case Output::Form::kTable: {
         const std::string metadata =
@@ -151,19 +151,19 @@ class Watch : public Subscriber, public std::enable_shared_from_this<Watch> {
   }
 
   std::string bookmark(uint64_t revision, bool end_of_initial) {
-    std::string metadata = "{\"resourceVersion\":\"" + std::to_string(revision) +
-                           "\",\"creationTimestamp\":null";
+    std::string metadata =
+        "{\"resourceVersion\":\"" + std::to_string(revision) + "\",\"creationTimestamp\":null";
     if (end_of_initial) metadata += ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}";
     metadata += "}";
     const Output& output = call_->output;
     if (output.form == Output::Form::kTable)
-      return event_text("BOOKMARK",
-                        table_head(output.version,
-                                   "{\"resourceVersion\":\"" + std::to_string(revision) + "\"}",
-                                   "[]") +
-                            "{\"cells\":[],\"object\":{\"kind\":\"PartialObjectMetadata\","
-                            "\"apiVersion\":\"meta.k8s.io/" +
-                            output.version + "\",\"metadata\":" + metadata + "}}]}");
+      return event_text(
+          "BOOKMARK",
+          table_head(output.version, "{\"resourceVersion\":\"" + std::to_string(revision) + "\"}",
+                     "[]") +
+              "{\"cells\":[],\"object\":{\"kind\":\"PartialObjectMetadata\","
+              "\"apiVersion\":\"meta.k8s.io/" +
+              output.version + "\",\"metadata\":" + metadata + "}}]}");
     std::string kind(call_->served->info->kind);
     std::string version = call_->served->api_version;
     if (output.form != Output::Form::kObject) {
@@ -191,9 +191,8 @@ Error invalid_options(std::string_view field, std::string_view text) {
                                                     std::string(field) + ": " + std::string(text));
   error.group = "meta.k8s.io";
   error.kind = "ListOptions";
-  error.causes.push_back({.reason = "FieldValueForbidden",
-                          .message = std::string(text),
-                          .field = std::string(field)});
+  error.causes.push_back(
+      {.reason = "FieldValueForbidden", .message = std::string(text), .field = std::string(field)});
   return error;
 }
 

@@ -7,7 +7,9 @@
 #include "apiserver/write.h"
 #include "json/json.h"
 #include "json/patch.h"
+#if __has_include("schema/merge.h")
 #include "schema/merge.h"
+#endif
 
 namespace kueue::apiserver {
 
@@ -48,7 +50,12 @@ Result<json::Value> apply_patch(const Call& call, std::string_view type, const j
       return make_error(ErrorCode::kBadRequest, "a merge patch must be a JSON object");
     return json::apply_merge_patch(current, patch);
   }
+#if __has_include("schema/merge.h")
   return schema::strategic_merge(*call.served->info->type, current, patch);
+#else
+  (void)call;
+  return make_error(ErrorCode::kUnsupportedMedia, "strategic merge patches are not served");
+#endif
 }
 
 }  // namespace
@@ -81,8 +88,9 @@ void rest_update(const CallPtr& call) {
       fresh.erase_path({"metadata", "resourceVersion"});
       return fresh;
     };
-  run_write(call, "UPDATE",
-            [call, update = std::move(update)]() mutable { update_object(call, std::move(update)); });
+  run_write(call, "UPDATE", [call, update = std::move(update)]() mutable {
+    update_object(call, std::move(update));
+  });
 }
 
 namespace {
@@ -121,14 +129,15 @@ void rest_apply(const CallPtr& call) {
                                          "error decoding YAML: the patch is not an object"));
   if (patch->get_string({"apiVersion"}).empty() || patch->get_string({"kind"}).empty())
     return reply_error(
-        *call, make_error(ErrorCode::kBadRequest,
-                          "invalid object type: apiVersion and kind are required in an apply patch"));
+        *call,
+        make_error(ErrorCode::kBadRequest,
+                   "invalid object type: apiVersion and kind are required in an apply patch"));
   if (const auto fits = check_kind(*call, *patch, *call->served); !fits.ok())
     return reply_error(*call, fits.error());
   const json::Value* managed = patch->find_path({"metadata", "managedFields"});
   if (managed != nullptr && !managed->is_null())
-    return reply_error(*call, make_error(ErrorCode::kBadRequest,
-                                         "metadata.managedFields must be nil"));
+    return reply_error(*call,
+                       make_error(ErrorCode::kBadRequest, "metadata.managedFields must be nil"));
   const std::string_view force = call->request.query_value("force");
   run_write(call, "UPDATE", [call, patch, force = force == "true" || force == "1"] {
     apply_now(call, patch, force);
@@ -158,8 +167,9 @@ void rest_patch(const CallPtr& call) {
   update.change = [call, patch, type](const json::Value& current) {
     return apply_patch(*call, type, current, *patch);
   };
-  run_write(call, "UPDATE",
-            [call, update = std::move(update)]() mutable { update_object(call, std::move(update)); });
+  run_write(call, "UPDATE", [call, update = std::move(update)]() mutable {
+    update_object(call, std::move(update));
+  });
 }
 
 }  // namespace kueue::apiserver

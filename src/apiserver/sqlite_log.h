@@ -1,4 +1,5 @@
-// SqliteLog: the current objects in a SQLite file (WAL, synchronous=FULL), written in transactions. One thread at a time.
+// SqliteLog: the current objects in a SQLite file (WAL, synchronous=FULL), written in transactions.
+// One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ class SqliteLog {
   // The layout of the file that this program writes.
   static constexpr int kFormat = 1;
 
-  // Opens or makes `folder`/state.db and takes the folder's lock. kUnavailable: cannot be used or is in use; kInvalid: a
-  // newer format, or not ours.
+  // Opens or makes `folder`/state.db and takes the folder's lock. kUnavailable: cannot be used or
+  // is in use; kInvalid: a newer format, or not ours.
   static Result<std::unique_ptr<SqliteLog>> open(const std::string& folder);
   ~SqliteLog();
 

@@ -9,7 +9,8 @@ namespace kueue::apiserver {
 
 namespace {
 
-// Revisions that a crash may have shown to readers without making them durable are never used again.
+// Revisions that a crash may have shown to readers without making them durable are never used
+// again.
 constexpr uint64_t kRevisionGap = 1'000'000;
 constexpr std::string_view kRevisionKey = "revision";
 

@@ -1,7 +1,8 @@
-// Store: the objects of the cluster in memory, versioned, and the order in which they become durable. A write is applied
-// at once, gets the next revision and is queued; one thread writes all that is queued in one transaction, then publishes
-// the changes (Hub) and calls the writers back. When the disk refuses, everything not yet durable is undone and the writers
-// get the error. Thread safe.
+// Store: the objects of the cluster in memory, versioned, and the order in which they become
+// durable. A write is applied at once, gets the next revision and is queued; one thread writes all
+// that is queued in one transaction, then publishes the changes (Hub) and calls the writers back.
+// When the disk refuses, everything not yet durable is undone and the writers get the error. Thread
+// safe.
 #pragma once
 
 #include <atomic>
@@ -63,7 +64,8 @@ class Store {
  public:
   // With the object as written (for removals its last state); null for flush().
   using Done = std::function<void(const Result<void>&, const StoredPtr&)>;
-  // Told about durable changes, in order, from the store's thread; and after a rollback that what was read may not exist.
+  // Told about durable changes, in order, from the store's thread; and after a rollback that what
+  // was read may not exist.
   using Publish = std::function<void(std::vector<Change>)>;
   using Reset = std::function<void(uint64_t revision)>;
 
@@ -90,8 +92,9 @@ class Store {
   size_t count(std::string_view collection) const;
   std::vector<std::string> collections() const;
 
-  // Creates (expected = 0) or replaces the version `expected`. kConflict: another version is there, none when one was
-  // expected, or one when none was (kAlreadyExists). `done` is called once, when the write is durable or failed.
+  // Creates (expected = 0) or replaces the version `expected`. kConflict: another version is there,
+  // none when one was expected, or one when none was (kAlreadyExists). `done` is called once, when
+  // the write is durable or failed.
   Result<StoredPtr> put(std::string_view collection, std::string_view key, uint64_t expected,
                         const Draft& draft, Done done);
   // Removes the version `expected`; the result is the last state with the revision of the deletion.

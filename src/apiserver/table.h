@@ -1,5 +1,5 @@
-// Tables: rows and columns as `kubectl get` prints them, for built-in kinds and by the printer columns of CRDs. Pure;
-// thread safe.
+// Tables: rows and columns as `kubectl get` prints them, for built-in kinds and by the printer
+// columns of CRDs. Pure; thread safe.
 #pragma once
 
 #include <string>

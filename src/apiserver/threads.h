@@ -1,4 +1,5 @@
-// Workers run tasks on a few threads; Timers run small tasks later. Both thread safe; tasks must not throw.
+// Workers run tasks on a few threads; Timers run small tasks later. Both thread safe; tasks must
+// not throw.
 #pragma once
 
 #include <condition_variable>

@@ -29,8 +29,17 @@ struct Traits {
   // deletecollection is not offered.
   bool no_delete_collection = false;
   // Rule for metadata.name.
-  enum class Name : uint8_t { kSubdomain, kLabel, kLabel1035, kPathSegment } name = Name::kSubdomain;
-  // On create, after defaults and metadata: sets what the server decides, resets what it does not take from users.
+  enum class Name : uint8_t {
+    kSubdomain,
+    kLabel,
+    kLabel1035,
+    kPathSegment
+  } name = Name::kSubdomain;
+  // Defaults that field tables cannot express; applied to whatever comes in, after those of the
+  // table.
+  void (*set_defaults)(json::Value& object) = nullptr;
+  // On create, after defaults and metadata: sets what the server decides, resets what it does not
+  // take from users.
   void (*prepare_create)(Call& call, json::Value& object) = nullptr;
   void (*prepare_update)(Call& call, json::Value& object, const json::Value& old) = nullptr;
   void (*validate)(const Call& call, const json::Value& object, Causes& causes) = nullptr;

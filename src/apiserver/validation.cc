@@ -1,14 +1,17 @@
 #include "apiserver/validation.h"
 
-#include "apiserver/rules.h"
+#include <optional>
+
+#include "cel/rules.h"
 #include "schema/validate.h"
 
 namespace kueue::apiserver {
 
 void validate_new(const Call& call, const json::Value& object, Causes& causes) {
-  const auto rules = make_rule_evaluator();
+  std::optional<cel::ObjectRules> rules;
+  if (call.served->rules != nullptr) rules.emplace(*call.served->rules);
   schema::ValidateOptions options;
-  options.rules = rules.get();
+  if (rules) options.rules = &*rules;
   for (ErrorCause& cause : schema::validate(*call.served->info->type, object, options))
     causes.push_back(std::move(cause));
   if (call.resource().traits->validate != nullptr)
@@ -17,9 +20,10 @@ void validate_new(const Call& call, const json::Value& object, Causes& causes) {
 
 void validate_changed(const Call& call, std::string_view subresource, const json::Value& object,
                       const json::Value& old, Causes& causes) {
-  const auto rules = make_rule_evaluator();
+  std::optional<cel::ObjectRules> rules;
+  if (call.served->rules != nullptr) rules.emplace(*call.served->rules);
   schema::ValidateOptions options;
-  options.rules = rules.get();
+  if (rules) options.rules = &*rules;
   options.old = &old;
   for (ErrorCause& cause : schema::validate(*call.served->info->type, object, options))
     causes.push_back(std::move(cause));

@@ -1,4 +1,5 @@
-// Validation of whole objects: the field tables, CEL rules of custom resources, and the rules of built-in kinds. Thread safe.
+// Validation of whole objects: the field tables, CEL rules of custom resources, and the rules of
+// built-in kinds. Thread safe.
 #pragma once
 
 #include "apiserver/call.h"

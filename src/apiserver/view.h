@@ -1,5 +1,5 @@
-// Views: a stored object as a version and form that a client asked for. Conversion between versions, partial metadata, the
-// envelopes of lists and watch events. Thread safe.
+// Views: a stored object as a version and form that a client asked for. Conversion between
+// versions, partial metadata, the envelopes of lists and watch events. Thread safe.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace kueue::apiserver {
 
-// `object` (any version of the resource) as the version `target`. In process where a converter is known; by webhook, which
-// blocks, for CRDs that say so.
+// `object` (any version of the resource) as the version `target`. In process where a converter is
+// known; by webhook, which blocks, for CRDs that say so.
 Result<json::Value> convert(Core& core, json::Value object, const Served& target);
 // True when convert() to or from a version of this resource may wait for a webhook.
 bool conversion_blocks(Core& core, const Resource& resource);

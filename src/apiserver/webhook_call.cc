@@ -15,7 +15,8 @@ namespace kueue::apiserver {
 
 namespace {
 
-// Keeps one answer until it is asked for; shared with the handler, which may answer after the caller gave up.
+// Keeps one answer until it is asked for; shared with the handler, which may answer after the
+// caller gave up.
 class WaitingSink : public wire::ResponseSink {
  public:
   void respond(wire::Response response) override {
@@ -52,7 +53,8 @@ class WaitingSink : public wire::ResponseSink {
 
 Result<Endpoint> endpoint_of(const json::Value& config) {
   Endpoint endpoint;
-  if (const auto bundle = base64_decode(config.get_string({"caBundle"}))) endpoint.ca_bundle = *bundle;
+  if (const auto bundle = base64_decode(config.get_string({"caBundle"})))
+    endpoint.ca_bundle = *bundle;
   if (const json::Value* service = config.find("service"); service && service->is_object()) {
     const std::string name(service->get_string({"name"}));
     const std::string namespace_(service->get_string({"namespace"}));
@@ -74,9 +76,11 @@ Result<Endpoint> endpoint_of(const json::Value& config) {
   endpoint.port = endpoint.scheme == "http" ? 80 : 443;
   const size_t colon = authority.rfind(':');
   if (colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos) {
-    const int64_t port = std::strtoll(std::string(authority.substr(colon + 1)).c_str(), nullptr, 10);
+    const int64_t port =
+        std::strtoll(std::string(authority.substr(colon + 1)).c_str(), nullptr, 10);
     if (port <= 0 || port > 65535)
-      return make_error(ErrorCode::kInternal, "bad port in " + std::string(config.get_string({"url"})));
+      return make_error(ErrorCode::kInternal,
+                        "bad port in " + std::string(config.get_string({"url"})));
     endpoint.port = static_cast<uint16_t>(port);
     authority = authority.substr(0, colon);
   }
@@ -99,8 +103,8 @@ std::string webhook_url(const json::Value& config) {
   std::string path(config.get_string({"service", "path"}));
   if (!path.empty() && path.front() != '/') path.insert(path.begin(), '/');
   return "https://" + std::string(config.get_string({"service", "name"})) + "." +
-         std::string(config.get_string({"service", "namespace"})) + ".svc:" +
-         std::to_string(config.get_int({"service", "port"}, 443)) + path;
+         std::string(config.get_string({"service", "namespace"})) +
+         ".svc:" + std::to_string(config.get_int({"service", "port"}, 443)) + path;
 }
 
 Result<wire::Response> call_handler(wire::Handler& handler, wire::Request request,
@@ -108,8 +112,7 @@ Result<wire::Response> call_handler(wire::Handler& handler, wire::Request reques
   auto sink = std::make_shared<WaitingSink>();
   handler.handle(std::move(request), sink);
   auto response = sink->wait(timeout);
-  if (!response)
-    return make_error(ErrorCode::kTimeout, "context deadline exceeded");
+  if (!response) return make_error(ErrorCode::kTimeout, "context deadline exceeded");
   return std::move(*response);
 }
 
@@ -138,20 +141,18 @@ Result<json::Value> call_webhook(Core& core, const json::Value& config, const js
                  core.options.transports(endpoint));
     response = transport->round_trip(request, timeout);
   } else {
-    return make_error(ErrorCode::kUnavailable, "Post \"" + webhook_url(config) + "\": dial tcp " +
-                                                   endpoint.host + ":" +
-                                                   std::to_string(endpoint.port) +
-                                                   ": connect: connection refused");
+    return make_error(ErrorCode::kUnavailable,
+                      "Post \"" + webhook_url(config) + "\": dial tcp " + endpoint.host + ":" +
+                          std::to_string(endpoint.port) + ": connect: connection refused");
   }
   if (!response.ok())
-    return make_error(response.error().code,
-                      "Post \"" + webhook_url(config) + "?timeout=" +
-                          std::to_string(timeout.ns / 1'000'000'000) + "s\": " +
-                          response.error().message);
+    return make_error(response.error().code, "Post \"" + webhook_url(config) + "?timeout=" +
+                                                 std::to_string(timeout.ns / 1'000'000'000) +
+                                                 "s\": " + response.error().message);
   if (response->status != 200)
-    return make_error(ErrorCode::kInternal,
-                      "the server responded with status " + std::to_string(response->status) + ": " +
-                          response->body.substr(0, 256));
+    return make_error(ErrorCode::kInternal, "the server responded with status " +
+                                                std::to_string(response->status) + ": " +
+                                                response->body.substr(0, 256));
   return json::parse(response->body);
 }
 

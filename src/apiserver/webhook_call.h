@@ -1,4 +1,5 @@
-// Calls of webhooks: to a service registered in process, or through the transport factory. Thread safe; blocks.
+// Calls of webhooks: to a service registered in process, or through the transport factory. Thread
+// safe; blocks.
 #pragma once
 
 #include "base/result.h"
@@ -10,8 +11,8 @@ namespace kueue::apiserver {
 
 class Core;
 
-// POSTs `body` to where `client_config` (a WebhookClientConfig) points and returns the JSON answer. Errors: kTimeout,
-// kUnavailable (no connection), kInternal (an answer that is not 200 or no JSON).
+// POSTs `body` to where `client_config` (a WebhookClientConfig) points and returns the JSON answer.
+// Errors: kTimeout, kUnavailable (no connection), kInternal (an answer that is not 200 or no JSON).
 Result<json::Value> call_webhook(Core& core, const json::Value& client_config,
                                  const json::Value& body, Duration timeout);
 

@@ -99,14 +99,10 @@ Result<bool> try_create(const CallPtr& call, json::Value object, const Finish& f
   if (generated) object["metadata"]["name"] = generate.substr(0, 58) + random_suffix(5);
   KUEUE_TRY(prepare_new(*call, object));
   KUEUE_TRY(core.admission->validate(*call, {.operation = "CREATE", .object = &object}));
-  if (object["metadata"].find("managedFields") == nullptr ||
-      call->request.method != "PATCH")
-    track_update(*call, "", nullptr, object);
   if (call->dry_run) {
-    const StoredPtr taken =
-        core.store->get(call->resource().collection,
-                        object_key(object.get_string({"metadata", "namespace"}),
-                                   object.get_string({"metadata", "name"})));
+    const StoredPtr taken = core.store->get(call->resource().collection,
+                                            object_key(object.get_string({"metadata", "namespace"}),
+                                                       object.get_string({"metadata", "name"})));
     if (taken == nullptr) {
       reply_object(*call, object, true, finish);
       return true;
@@ -122,8 +118,8 @@ Result<bool> try_create(const CallPtr& call, json::Value object, const Finish& f
   };
   if (call->dry_run) return exists();
   KUEUE_ASSIGN(const Draft draft, make_draft(core, *call, std::move(object)));
-  auto put = core.store->put(call->resource().collection, key, 0, draft,
-                             answer(call, true, finish));
+  auto put =
+      core.store->put(call->resource().collection, key, 0, draft, answer(call, true, finish));
   if (!put.ok() && put.error().code == ErrorCode::kAlreadyExists)
     return generated ? Result<bool>(false) : Result<bool>(exists());
   if (!put.ok()) return put.error();
@@ -131,7 +127,8 @@ Result<bool> try_create(const CallPtr& call, json::Value object, const Finish& f
   return true;
 }
 
-Result<void> create_checked(const CallPtr& call, json::Value object, const Finish& finish) {
+Result<void> create_checked(const CallPtr& call, json::Value object, const Finish& finish,
+                            bool applied) {
   Core& core = *call->core;
   KUEUE_TRY(check_kind(*call, object, *call->served));
   json::Value& metadata = object["metadata"];
@@ -159,13 +156,15 @@ Result<void> create_checked(const CallPtr& call, json::Value object, const Finis
   KUEUE_TRY(core.namespaces->admit_create(*call, object.get_string({"metadata", "namespace"}),
                                           object.get_string({"metadata", "name"})));
   KUEUE_TRY(core.admission->mutate(*call, {.operation = "CREATE", .object = &object}));
+  if (call->served->info->has_status && call->resource().collection != "/nodes")
+    object.as_object().erase("status");
+  if (!applied) track_update(*call, "", nullptr, object);
   for (int i = 0; i < kNameTries; ++i) {
     KUEUE_ASSIGN(const bool done, try_create(call, object, finish));
     if (done) return {};
   }
   return call->error(ErrorCode::kAlreadyExists,
-                     call->resource().qualified() +
-                         ": no free name could be generated, try again");
+                     call->resource().qualified() + ": no free name could be generated, try again");
 }
 
 }  // namespace
@@ -204,14 +203,13 @@ void run_write(const CallPtr& call, std::string_view operation, std::function<vo
 }
 
 void create_object(const CallPtr& call, json::Value object, Finish finish) {
-  const Result<void> result = create_checked(call, std::move(object), finish);
+  const Result<void> result = create_checked(call, std::move(object), finish, false);
   if (!result.ok()) reply_error(*call, result.error());
 }
 
 namespace {
 
-bool spec_changed(const json::Value& object, const json::Value& old, bool custom,
-                  bool has_status) {
+bool spec_changed(const json::Value& object, const json::Value& old, bool custom, bool has_status) {
   const auto differs = [&](const json::Object& a, const json::Value& b) {
     for (const auto& [key, value] : a) {
       if (key == "metadata" || key == "apiVersion" || key == "kind") continue;
@@ -276,9 +274,9 @@ Result<void> check_identity(const Call& call, const json::Value& object, const j
   pinned = false;
   if (version.empty() || version == "0") {
     if (!patch && !traits(call).unconditional_update && call.path.subresource.empty())
-      return invalid(call, object,
-                     {cause_invalid("metadata.resourceVersion", 0,
-                                    "must be specified for an update")});
+      return invalid(
+          call, object,
+          {cause_invalid("metadata.resourceVersion", 0, "must be specified for an update")});
   } else if (version != std::to_string(stored.revision)) {
     return conflict_error(call);
   } else {
@@ -307,7 +305,8 @@ Result<void> check_url(const Call& call, json::Value& object) {
                                                   ") does not match the name on the URL (" +
                                                   call.path.name + ")");
   const std::string_view namespace_ = metadata.get_string({"namespace"});
-  if (call.resource().namespaced && namespace_.empty()) metadata["namespace"] = call.path.namespace_;
+  if (call.resource().namespaced && namespace_.empty())
+    metadata["namespace"] = call.path.namespace_;
   if (!namespace_.empty() && namespace_ != call.path.namespace_ && call.request.method == "PUT")
     return make_error(ErrorCode::kBadRequest,
                       "the namespace of the provided object does not match the namespace sent on "
@@ -343,7 +342,7 @@ Result<Tried> try_update(const CallPtr& call, const Update& update) {
     KUEUE_ASSIGN(json::Value fresh, update.create());
     KUEUE_TRY(check_kind(*call, fresh, *call->served));
     KUEUE_TRY(take_in(*call, fresh, *call->served, update.duplicates));
-    KUEUE_TRY(create_checked(call, std::move(fresh), update.finish));
+    KUEUE_TRY(create_checked(call, std::move(fresh), update.finish, update.applied));
     return Tried::kDone;
   }
   KUEUE_ASSIGN(const json::Value old, object_value(core, *call->served, *stored));
@@ -355,10 +354,9 @@ Result<Tried> try_update(const CallPtr& call, const Update& update) {
   KUEUE_TRY(check_identity(*call, object, old, *stored, pinned));
   object["metadata"]["resourceVersion"] = std::to_string(stored->revision);
   protect_metadata(object, old);
-  KUEUE_TRY(core.admission->mutate(*call, {.operation = "UPDATE",
-                                           .subresource = update.subresource,
-                                           .object = &object,
-                                           .old = &old}));
+  KUEUE_TRY(core.admission->mutate(
+      *call,
+      {.operation = "UPDATE", .subresource = update.subresource, .object = &object, .old = &old}));
   protect_metadata(object, old);
   isolate(*call, update.subresource, object, old);
   if (update.subresource != "status" && traits(*call).prepare_update != nullptr)
@@ -370,17 +368,15 @@ Result<Tried> try_update(const CallPtr& call, const Update& update) {
   validate_metadata_update(object, old, causes);
   validate_changed(*call, update.subresource, object, old, causes);
   if (!causes.empty()) return invalid(*call, object, std::move(causes));
-  KUEUE_TRY(core.admission->validate(*call, {.operation = "UPDATE",
-                                             .subresource = update.subresource,
-                                             .object = &object,
-                                             .old = &old}));
+  KUEUE_TRY(core.admission->validate(
+      *call,
+      {.operation = "UPDATE", .subresource = update.subresource, .object = &object, .old = &old}));
   if (!update.applied) track_update(*call, update.subresource, &old, object);
   if (call->dry_run) {
     reply_object(*call, object, false, update.finish);
     return Tried::kDone;
   }
-  const bool unchanged =
-      update.applied ? object == old : equal_but_managed(object, old);
+  const bool unchanged = update.applied ? object == old : equal_but_managed(object, old);
   if (unchanged && !ready_to_go(object)) {
     // The state may not be on disk yet; the answer waits until it is.
     core.store->flush([call, stored, done = answer(call, false, update.finish)](
@@ -389,8 +385,7 @@ Result<Tried> try_update(const CallPtr& call, const Update& update) {
   }
   Result<StoredPtr> put = make_error(ErrorCode::kInternal, "");
   if (ready_to_go(object)) {
-    put = core.store->remove(collection, key, stored->revision,
-                             answer(call, false, update.finish));
+    put = core.store->remove(collection, key, stored->revision, answer(call, false, update.finish));
   } else {
     KUEUE_ASSIGN(const Draft draft, make_draft(core, *call, std::move(object)));
     put = core.store->put(collection, key, stored->revision, draft,
