@@ -3,7 +3,7 @@
 #include "apiserver/core.h"
 #include "apiserver/json_path.h"
 #include "apiserver/json_scan.h"
-#include "apiserver/table_columns.h"
+#include "apiserver/table_cells.h"
 #include "apiserver/view.h"
 #include "json/json.h"
 
@@ -20,7 +20,6 @@ json::Value definition(std::string_view name, std::string_view type, std::string
                               {"priority", priority}});
 }
 
-constexpr std::string_view kPlainColumns = "Name:string/name|Created At:date";
 constexpr schema::PrinterColumn kAge{
     .name = "Age", .type = "date", .json_path = ".metadata.creationTimestamp"};
 
@@ -52,29 +51,6 @@ json::Value custom_cell(const json::Value& object, const schema::PrinterColumn& 
 
 }  // namespace
 
-std::string human_duration(Duration d) {
-  int64_t seconds = d.ns / 1'000'000'000;
-  if (d.ns < -1'000'000'000) return "<invalid>";
-  if (seconds < 0) seconds = 0;
-  const auto two = [](int64_t a, const char* unit_a, int64_t b, const char* unit_b) {
-    std::string text = std::to_string(a) + unit_a;
-    if (b != 0) text += std::to_string(b) + unit_b;
-    return text;
-  };
-  if (seconds < 120) return std::to_string(seconds) + "s";
-  const int64_t minutes = seconds / 60;
-  if (minutes < 10) return two(minutes, "m", seconds % 60, "s");
-  if (minutes < 180) return std::to_string(minutes) + "m";
-  const int64_t hours = minutes / 60;
-  if (hours < 8) return two(hours, "h", minutes % 60, "m");
-  if (hours < 48) return std::to_string(hours) + "h";
-  const int64_t days = hours / 24;
-  if (hours < 192) return two(days, "d", hours % 24, "h");
-  if (days < 365 * 2) return std::to_string(days) + "d";
-  if (days < 365 * 8) return two(days / 365, "y", days % 365, "d");
-  return std::to_string(days / 365) + "y";
-}
-
 Result<RowObject> row_object(const Call& call) {
   const std::string_view text = call.request.query_value("includeObject");
   if (text.empty() || text == "Metadata") return RowObject::kMetadata;
@@ -92,21 +68,12 @@ std::string column_definitions(const Served& served) {
       definitions.push_back(definition(c.name, c.type, c.format, c.priority, c.doc));
     return json::write(json::Value(std::move(definitions)));
   }
-  const ColumnSet* set = columns_of(served.resource->collection);
-  std::string_view rest = set == nullptr ? kPlainColumns : set->columns;
-  while (!rest.empty()) {
-    const size_t bar = rest.find('|');
-    std::string_view column = rest.substr(0, bar);
-    rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
-    const int32_t priority = column.ends_with("*") ? 1 : 0;
-    if (priority != 0) column.remove_suffix(1);
-    const size_t colon = column.rfind(':');
-    const std::string_view type = column.substr(colon + 1);
-    const size_t slash = type.find('/');
-    definitions.push_back(
-        definition(column.substr(0, colon), type.substr(0, slash),
-                   slash == std::string_view::npos ? std::string_view() : type.substr(slash + 1),
-                   priority, ""));
+  if (const BuiltinTable* table = builtin_table(served.info->group, served.info->plural)) {
+    for (const schema::PrinterColumn& c : table->columns)
+      definitions.push_back(definition(c.name, c.type, c.format, c.priority, c.doc));
+  } else {
+    definitions.push_back(definition("Name", "string", "name", 0, ""));
+    definitions.push_back(definition("Created At", "date", "", 0, ""));
   }
   return json::write(json::Value(std::move(definitions)));
 }
@@ -120,8 +87,8 @@ std::string table_row(const Served& served, std::string_view text, RowObject inc
       cells.emplace_back(parsed->get_string({"metadata", "name"}));
       for (const schema::PrinterColumn& c : printer_columns(served))
         cells.push_back(custom_cell(*parsed, c, now));
-    } else if (const ColumnSet* set = columns_of(served.resource->collection)) {
-      cells = set->cells(*parsed, now);
+    } else if (const BuiltinTable* table = builtin_table(served.info->group, served.info->plural)) {
+      cells = table->cells(*parsed, now);
     } else {
       cells.emplace_back(parsed->get_string({"metadata", "name"}));
       cells.emplace_back(parsed->get_string({"metadata", "creationTimestamp"}));

@@ -25,7 +25,4 @@ std::string table_row(const Served& served, std::string_view object_text, RowObj
 std::string table_head(std::string_view meta_version, std::string_view list_metadata,
                        std::string_view definitions);
 
-// Kubernetes' short form of an age: "45s", "3m12s", "5h7m", "2d3h", "400d", "2y30d".
-std::string human_duration(Duration d);
-
 }  // namespace kueue::apiserver
