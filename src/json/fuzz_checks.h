@@ -10,9 +10,9 @@
 
 namespace kueue::json {
 
-// What is read can be written and read again, and is the same. Texts are compared, because Go's way
-// to write doubles turns big whole ones into integers of another value: 92233720368547758.0 becomes
-// 92233720368547760.
+// What is read can be written and read again, and is the same. Only doubles may become something
+// else the first time, since Go writes some of them like integers: 92233720368547758.0 as
+// 92233720368547760, -0.0 as -0.
 inline void check_json_text(std::string_view text) {
   std::vector<std::string> duplicates;
   auto value = parse(text, {.duplicates = &duplicates});
@@ -20,11 +20,17 @@ inline void check_json_text(std::string_view text) {
   KUEUE_CHECK(value.ok() || !strict.ok(), "strict parsing accepts more");
   if (!value.ok()) return;
   KUEUE_CHECK(strict.ok() == duplicates.empty(), "strict parsing and reported duplicates differ");
+  bool whole = text.find_first_of(".eE") == std::string_view::npos &&
+               text.find("-0") == std::string_view::npos;
   for (const std::string& written : {write(*value), write_sorted(*value), write_pretty(*value)}) {
     auto again = parse(written);
-    KUEUE_CHECK(again.ok() && write_sorted(*again) == write_sorted(*value), "JSON round trip");
+    KUEUE_CHECK(again.ok() && (!whole || *again == *value), "JSON round trip");
+    auto third = parse(write(*again));
+    KUEUE_CHECK(third.ok() && *third == *again, "second JSON round trip");
   }
-  KUEUE_CHECK(write(parse_yaml(write(*value)).value()) == write(*value), "JSON read as YAML");
+  auto yaml = parse_yaml(write(*value), {.reject_duplicate_keys = false});
+  KUEUE_CHECK(yaml.ok() && write(*yaml) == write(parse(write(*value)).value()),
+              "JSON read as YAML");
 }
 
 inline void check_yaml_text(std::string_view text) {
