@@ -262,46 +262,4 @@ std::string random_hex(size_t bytes) {
 std::string sha256_hex(std::string_view data) { return digest(EVP_sha256(), data); }
 std::string sha1_hex(std::string_view data) { return digest(EVP_sha1(), data); }
 
-std::string base64_encode(std::string_view data) {
-  std::string out((data.size() + 2) / 3 * 4 + 1, '\0');
-  const int n = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                reinterpret_cast<const unsigned char*>(data.data()),
-                                static_cast<int>(data.size()));
-  out.resize(static_cast<size_t>(n));
-  return out;
-}
-
-Result<std::string> base64_decode(std::string_view text) {
-  std::string out;
-  uint32_t bits = 0;
-  int count = 0;
-  size_t symbols = 0;
-  size_t padding = 0;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r' || c == ' ' || c == '\t') continue;
-    ++symbols;
-    if (c == '=') {
-      ++padding;
-      continue;
-    }
-    static constexpr std::string_view kAlphabet =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const size_t value = kAlphabet.find(c);
-    if (value == std::string_view::npos || padding > 0) {
-      return make_error(ErrorCode::kInvalid,
-                        "illegal base64 data at input byte " + std::to_string(symbols - 1));
-    }
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      out += static_cast<char>(bits >> count & 0xff);
-    }
-  }
-  if (symbols % 4 != 0 || padding > 2) {
-    return make_error(ErrorCode::kInvalid, "base64 data is incomplete");
-  }
-  return out;
-}
-
 }  // namespace kueue::net

@@ -60,10 +60,6 @@ Result<void> check_pair(const KeyPair& pair, std::string_view ca_pem);
 std::string random_hex(size_t bytes);
 std::string sha256_hex(std::string_view data);
 std::string sha1_hex(std::string_view data);
-// Standard alphabet with padding.
-std::string base64_encode(std::string_view data);
-// Line breaks and blanks are skipped; kInvalid for anything else outside the alphabet.
-Result<std::string> base64_decode(std::string_view text);
 
 // CN of a certificate; its O values go to `organizations` when that is given.
 std::string subject_of(X509* cert, std::vector<std::string>* organizations);

@@ -14,8 +14,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/base64.h"
 #include "json/json.h"
-#include "net/certs.h"
 #include "net/loop.h"
 #include "net/socket.h"
 

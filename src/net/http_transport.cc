@@ -293,13 +293,7 @@ class HttpTransport final : public wire::Transport {
     std::lock_guard lock(mutex_);
     if (!engine_) engine_ = std::make_shared<StreamEngine>();
     auto stream = std::make_shared<ClientStream>(core_, engine_->loop(), std::move(receiver));
-    wire::Request copy;
-    copy.method = request.method;
-    copy.path = request.path;
-    copy.query = request.query;
-    copy.headers = request.headers;
-    copy.body = request.body;
-    engine_->open(stream, std::move(copy));
+    engine_->open(stream, request);
     return std::make_unique<Handle>(engine_, std::move(stream));
   }
 
