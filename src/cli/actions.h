@@ -1,0 +1,56 @@
+// The commands that talk to a cluster. Each prints to the terminal and returns the exit code.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/args.h"
+#include "cli/cluster.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+
+namespace kueue::cli {
+
+struct Context {
+  Cluster& cluster;
+  const Arguments& arguments;
+  Terminal& terminal;
+};
+
+int run_get(const Context& context);
+int run_describe(const Context& context);
+int run_apply(const Context& context);  // server-side apply
+int run_create(const Context& context);
+int run_delete(const Context& context);
+int run_install(const Context& context);
+// Offline for the kinds we know, otherwise by the server's OpenAPI.
+int run_explain(const Context& context);
+
+int run_crds(const Arguments& arguments, Terminal& terminal);
+int run_completion(const Arguments& arguments, Terminal& terminal);
+
+// Prints it to standard error and returns kFailed.
+int fail(Terminal& terminal, const Error& error);
+int usage_error(Terminal& terminal, const std::string& text);
+
+// The namespace a command works in: -n, or the context's.
+std::string namespace_of(const Context& context);
+
+// One document of the files given with -f, with where it stands for messages.
+struct Document {
+  json::Value value;
+  std::string where;  // "queues.yaml, document 2"
+};
+// Reads every -f: files, folders (*.yaml, *.yml, *.json, sorted), "-". Lists are taken apart.
+Result<std::vector<Document>> read_documents(const std::vector<std::string>& paths,
+                                             Terminal& terminal);
+
+// TYPE NAME.., TYPE/NAME.. taken apart: types with no name mean all objects.
+struct Target {
+  ResourceType type;
+  std::string name;  // "" = the collection
+};
+Result<std::vector<Target>> read_targets(Cluster& cluster, const std::vector<std::string>& words);
+
+}  // namespace kueue::cli
