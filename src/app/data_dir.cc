@@ -24,7 +24,8 @@ Error io_error(const std::string& what, int error) {
 
 bool is_address(const std::string& name) {
   in6_addr any{};
-  return inet_pton(AF_INET, name.c_str(), &any) == 1 || inet_pton(AF_INET6, name.c_str(), &any) == 1;
+  return inet_pton(AF_INET, name.c_str(), &any) == 1 ||
+         inet_pton(AF_INET6, name.c_str(), &any) == 1;
 }
 
 // Valid for another 30 days and signed by the authority.
@@ -192,8 +193,9 @@ Result<void> clear_kubeconfig(const std::string& path) {
   const bool ours = text->empty() || (text->find("current-context: kueue\n") != std::string::npos &&
                                       text->find("  name: kueue\n") != std::string::npos);
   if (!ours) {
-    return make_error(ErrorCode::kUnavailable,
-                      path + " exists and was not written by 'kueue up'; it is left alone, give another --kubeconfig");
+    return make_error(ErrorCode::kUnavailable, path +
+                                                   " exists and was not written by 'kueue up'; it "
+                                                   "is left alone, give another --kubeconfig");
   }
   if (unlink(path.c_str()) != 0) return io_error("cannot replace " + path, errno);
   return {};

@@ -1,4 +1,5 @@
-// The folder of a playground: its lock, certificates, token and kubeconfig. One process at a time uses a folder.
+// The folder of a playground: its lock, certificates, token and kubeconfig. One process at a time
+// uses a folder.
 #pragma once
 
 #include <memory>
@@ -14,8 +15,8 @@ namespace kueue::app {
 // Holds the folder until it is destroyed; the lock goes with the process, however it ends.
 class FolderLock {
  public:
-  // Makes the folder when it is absent (for the owner only). kUnavailable: another process has it, or it cannot
-  // be written; the text says which and why.
+  // Makes the folder when it is absent (for the owner only). kUnavailable: another process has it,
+  // or it cannot be written; the text says which and why.
   static Result<std::unique_ptr<FolderLock>> take(const std::string& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
@@ -33,11 +34,12 @@ struct Credentials {
   std::string token;   // of the same user
 };
 
-// Names and addresses that the server's certificate must be good for, "localhost" and loopback among them.
+// Names and addresses that the server's certificate must be good for, "localhost" and loopback
+// among them.
 std::vector<std::string> server_names(const std::string& address);
 
-// Makes what is absent, expired within 30 days, or does not fit `names`; keeps the rest. `folder` "" keeps
-// everything in memory only.
+// Makes what is absent, expired within 30 days, or does not fit `names`; keeps the rest. `folder`
+// "" keeps everything in memory only.
 Result<Credentials> load_or_make_credentials(const std::string& folder,
                                              const std::vector<std::string>& names, Instant now);
 
@@ -45,7 +47,8 @@ Result<Credentials> load_or_make_credentials(const std::string& folder,
 Result<void> write_file_atomically(const std::string& path, const std::string& text);
 // Folder and its parents.
 Result<void> make_folders(const std::string& path);
-// kUnavailable when the file exists and was not written by `kueue up`: it may be somebody's only one.
+// kUnavailable when the file exists and was not written by `kueue up`: it may be somebody's only
+// one.
 Result<void> clear_kubeconfig(const std::string& path);
 
 }  // namespace kueue::app

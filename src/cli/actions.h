@@ -23,10 +23,11 @@ int run_describe(const Context& context);
 int run_apply(const Context& context);  // server-side apply
 int run_create(const Context& context);
 int run_delete(const Context& context);
-int run_install(const Context& context);
-// Offline for the kinds we know, otherwise by the server's OpenAPI.
-int run_explain(const Context& context);
+// Of the kinds we have tables of; needs no server.
+int run_explain(const Arguments& arguments, Terminal& terminal);
 
+// Manifests for a real cluster, to standard output.
+int run_install(const Arguments& arguments, Terminal& terminal);
 int run_crds(const Arguments& arguments, Terminal& terminal);
 int run_completion(const Arguments& arguments, Terminal& terminal);
 

@@ -173,15 +173,6 @@ int run_apply(const Context& context) { return run_documents(context, apply_one)
 
 int run_create(const Context& context) { return run_documents(context, create_one); }
 
-int run_install(const Context& context) {
-  std::vector<Document> documents;
-  for (json::Value& crd : api::crd_manifests()) {
-    std::string where = "definition of " + std::string(crd.get_string({"metadata", "name"}));
-    documents.push_back({std::move(crd), std::move(where)});
-  }
-  return each_document(context, documents, apply_one);
-}
-
 int run_crds(const Arguments& arguments, Terminal& terminal) {
   json::Array crds;
   for (json::Value& crd :

@@ -21,7 +21,7 @@ constexpr int kUsage = 2;
 
 // What the application provides: everything with sockets or long-lived processes.
 struct Hooks {
-  std::function<Result<std::shared_ptr<wire::Transport>>(const ClusterAccess& access)> connect;
+  std::function<Result<std::shared_ptr<wire::Transport>>(const kube::ClientConfig& config)> connect;
   // Long-running commands: their arguments behind the command's name, parsed by the table unless
   // raw.
   std::function<int(const Arguments& arguments, Terminal& terminal)> up;

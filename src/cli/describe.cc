@@ -246,8 +246,10 @@ std::string describe_other(const json::Value& object) {
 std::string events_of(const Context& context, const json::Value& object) {
   const std::string ns(object.get_string({"metadata", "namespace"}));
   const std::string uid(object.get_string({"metadata", "uid"}));
-  ResourceType events{
-      .group = "", .version = "v1", .kind = "Event", .plural = "events", .singular = "event"};
+  ResourceType events;
+  events.version = "v1";
+  events.kind = "Event";
+  events.plural = "events";
   std::string selector =
       "involvedObject.name=" + std::string(object.get_string({"metadata", "name"})) +
       ",involvedObject.kind=" + std::string(object.get_string({"kind"}));
@@ -266,8 +268,9 @@ std::string events_of(const Context& context, const json::Value& object) {
   };
   std::vector<const json::Value*> sorted;
   for (const json::Value& event : items->as_array()) sorted.push_back(&event);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](auto* a, auto* b) { return time_of(*a) < time_of(*b); });
+  std::sort(sorted.begin(), sorted.end(), [&](auto* a, auto* b) {
+    return std::pair(time_of(*a), a) < std::pair(time_of(*b), b);
+  });
   std::vector<std::vector<std::string>> rows = {{"  Type", "Reason", "Time", "From", "Message"}};
   for (const json::Value* event : sorted) {
     std::string from(event->get_string({"source", "component"}));

@@ -1,0 +1,26 @@
+// kueue: one program for the playground, the manager and the command line.
+#include <string>
+#include <vector>
+
+#include "app/connect.h"
+#include "cli/commands.h"
+#include "net/loop.h"
+
+int main(int argc, char** argv) {
+  kueue::net::ignore_sigpipe();
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  kueue::cli::Terminal& terminal = kueue::cli::system_terminal();
+  kueue::cli::Hooks hooks;
+  hooks.connect = [](const kueue::kube::ClientConfig& config) {
+    return kueue::app::connect(config);
+  };
+  const auto in_work = [&terminal](const char* what) {
+    terminal.err(std::string("error: 'kueue ") + what + "' is in work\n");
+    return kueue::cli::kFailed;
+  };
+  hooks.up = [&](const kueue::cli::Arguments&, kueue::cli::Terminal&) { return in_work("up"); };
+  hooks.manager = [&](std::span<const std::string>, kueue::cli::Terminal&) {
+    return in_work("manager");
+  };
+  return kueue::cli::run(arguments, hooks, terminal);
+}
