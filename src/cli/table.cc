@@ -18,7 +18,7 @@ std::string upper(std::string_view text) {
 }
 
 std::string cell_text(const json::Value& cell) {
-  if (cell.is_null()) return "<none>";
+  if (cell.is_null()) return "";
   if (cell.is_string()) {
     // A cell is one line.
     std::string text = cell.as_string();
