@@ -7,6 +7,7 @@
 #include "controllers/in_use.h"
 #include "controllers/jobs/batch_job/batch_job.h"
 #include "controllers/local_queue/local_queue.h"
+#include "controllers/metrics/record.h"
 #include "controllers/names.h"
 #include "controllers/priority_class/priority_class.h"
 #include "controllers/workload/conditions.h"
@@ -210,7 +211,11 @@ void Runtime::connect_queues() {
     if (local_queues_) local_queues_->enqueue(key);
   });
   stores.cohorts.add_handler([this](const auto& old, const auto& now) {
-    if (cohorts_) cohorts_->enqueue(key_of(old, now));
+    if (!cohorts_) return;
+    cohorts_->enqueue(key_of(old, now));
+    for (const auto& side : {old, now})
+      if (side != nullptr && !side->spec.parent_name.empty())
+        cohorts_->enqueue({"", side->spec.parent_name});
   });
 }
 
@@ -247,6 +252,9 @@ void Runtime::connect_small_kinds() {
 
 void Runtime::cluster_queue_changed(const std::string& name) {
   if (cluster_queues_) cluster_queues_->enqueue_after({"", name}, kStatusDelay);
+  if (cohorts_)
+    for (const std::string& cohort : cohort_path(stores, name))
+      cohorts_->enqueue_after({"", cohort}, kStatusDelay);
   if (!local_queues_) return;
   for (const auto& queue : stores.local_queues.by_index(kByTarget, name))
     local_queues_->enqueue_after({queue->metadata.namespace_, queue->metadata.name}, kStatusDelay);

@@ -121,6 +121,16 @@ void ClusterQueueReconciler::report(const v1beta2::ClusterQueue& queue, const Vi
   m.pending_workloads.set({name, "active"}, view.activity.active ? view.status.pending_active : 0);
   m.pending_workloads.set({name, "inadmissible"},
                           view.activity.active ? view.status.pending_inadmissible : waiting);
+  if (context_.gates().on(Gate::kSchedulingEquivalenceHashing)) {
+    const int32_t hashes = view.status.hashes_active + view.status.hashes_inadmissible;
+    m.pending_scheduling_hashes.set({name, "active"},
+                                    view.activity.active ? view.status.hashes_active : 0);
+    m.pending_scheduling_hashes.set(
+        {name, "inadmissible"}, view.activity.active ? view.status.hashes_inadmissible : hashes);
+  }
+  m.cluster_queue_resource_pending.erase_matching({{"cluster_queue", name}});
+  for (const auto& [resource, amount] : view.status.pending_requests)
+    m.cluster_queue_resource_pending.set({name, resource}, metric_value(resource, Amount(amount)));
   m.reserving_active_workloads.set({name}, view.status.reserving);
   m.admitted_active_workloads.set({name}, view.status.admitted);
 

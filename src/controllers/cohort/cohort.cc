@@ -1,25 +1,124 @@
 #include "controllers/cohort/cohort.h"
 
+#include <algorithm>
 #include <limits>
 
+#include "bridge/quantities.h"
 #include "controllers/scheduler/admission.h"
 #include "engine/engine.h"
 
 namespace kueue::controllers {
+namespace {
+
+// Adds what a child offers to its parent: its quota without the part that its lending limit keeps
+// back.
+void add_offered(std::map<std::pair<std::string, std::string>, Amount>& parent,
+                 const std::map<std::pair<std::string, std::string>, Amount>& child,
+                 const std::vector<v1beta2::ResourceGroup>& groups) {
+  std::map<std::pair<std::string, std::string>, Amount> offered = child;
+  for (const v1beta2::ResourceGroup& group : groups) {
+    for (const v1beta2::FlavorQuotas& flavor : group.flavors) {
+      for (const v1beta2::ResourceQuota& quota : flavor.resources) {
+        if (!quota.lending_limit.has_value()) continue;
+        Amount& amount = offered[{flavor.name, quota.name}];
+        amount = std::min(amount, bridge::quota_amount(quota.name, *quota.lending_limit));
+      }
+    }
+  }
+  for (const auto& [key, amount] : offered) parent[key] += amount;
+}
+
+std::map<std::pair<std::string, std::string>, Amount> own_quota(
+    const std::vector<v1beta2::ResourceGroup>& groups) {
+  std::map<std::pair<std::string, std::string>, Amount> result;
+  for (const v1beta2::ResourceGroup& group : groups)
+    for (const v1beta2::FlavorQuotas& flavor : group.flavors)
+      for (const v1beta2::ResourceQuota& quota : flavor.resources)
+        result[{flavor.name, quota.name}] = bridge::quota_amount(quota.name, quota.nominal_quota);
+  return result;
+}
+
+double metric_value(const std::string& resource, Amount amount) {
+  if (amount.is_unlimited()) return std::numeric_limits<double>::infinity();
+  const double value = static_cast<double>(amount.value());
+  return resource == "cpu" ? value / 1000 : value;
+}
+
+}  // namespace
+
+CohortReconciler::Subtree CohortReconciler::subtree_of(const std::string& name,
+                                                       std::set<std::string>& seen) const {
+  Subtree tree;
+  if (!seen.insert(name).second) return tree;
+  if (auto cohort = context_.stores->cohorts.get({"", name})) {
+    tree.empty = false;
+    tree.quota = own_quota(cohort->spec.resource_groups);
+  }
+  for (const auto& queue : context_.stores->cluster_queues.list()) {
+    if (queue->spec.cohort_name != name) continue;
+    tree.empty = false;
+    add_offered(tree.quota, own_quota(queue->spec.resource_groups), queue->spec.resource_groups);
+    const engine::ClusterQueueStatus status =
+        context_.admission->ask([&](const engine::State& state) {
+          return state.cluster_queue_status(queue->metadata.name);
+        });
+    tree.admitted += status.admitted;
+    for (const engine::FlavorUsage& flavor : status.reservation)
+      for (const engine::ResourceUsage& resource : flavor.resources)
+        tree.reservations[{flavor.flavor, resource.resource}] += resource.total;
+  }
+  for (const auto& child : context_.stores->cohorts.list()) {
+    if (child->spec.parent_name != name) continue;
+    tree.empty = false;
+    const Subtree below = subtree_of(child->metadata.name, seen);
+    add_offered(tree.quota, below.quota, child->spec.resource_groups);
+    tree.admitted += below.admitted;
+    for (const auto& [key, amount] : below.reservations) tree.reservations[key] += amount;
+  }
+  return tree;
+}
+
+void CohortReconciler::report(const std::string& name, const v1beta2::Cohort* cohort) const {
+  metrics::Metrics& m = *context_.metrics;
+  std::set<std::string> seen;
+  const Subtree tree = subtree_of(name, seen);
+  if (tree.empty) {
+    m.forget_cohort(name);
+    return;
+  }
+  for (metrics::Family* family :
+       {&m.cohort_info, &m.cohort_subtree_quota, &m.cohort_subtree_resource_reservations})
+    family->erase_matching({{"cohort", name}});
+  if (cohort != nullptr) {
+    std::string root = name;
+    std::string next = cohort->spec.parent_name;
+    std::set<std::string> above{name};
+    while (!next.empty() && above.insert(next).second) {
+      root = next;
+      auto parent = context_.stores->cohorts.get({"", next});
+      next = parent == nullptr ? "" : parent->spec.parent_name;
+    }
+    m.cohort_info.set({name, cohort->spec.parent_name, root}, 1);
+  }
+  for (const auto& [key, amount] : tree.quota)
+    m.cohort_subtree_quota.set({name, key.first, key.second}, metric_value(key.second, amount));
+  for (const auto& [key, amount] : tree.reservations)
+    m.cohort_subtree_resource_reservations.set({name, key.first, key.second},
+                                               metric_value(key.second, amount));
+  m.cohort_subtree_admitted_active_workloads.set({name}, tree.admitted);
+}
 
 Result<kube::ReconcileResult> CohortReconciler::reconcile(const kube::ObjectKey& key) {
+  auto cohort = context_.stores->cohorts.get(key);
+  if (context_.gates().on(Gate::kMetricsForCohorts)) report(key.name, cohort.get());
+  if (!context_.options->engine.fair_sharing.has_value()) return kube::ReconcileResult{};
   const engine::CohortStatus view = context_.admission->ask(
       [&](const engine::State& state) { return state.cohort_status(key.name); });
-  metrics::Metrics& m = *context_.metrics;
-  auto cohort = context_.stores->cohorts.get(key);
-  if (!view.known && cohort == nullptr) {
-    m.forget_cohort(key.name);
-    return kube::ReconcileResult{};
-  }
-  if (!context_.options->engine.fair_sharing.has_value()) return kube::ReconcileResult{};
-  m.cohort_weighted_share.set({key.name}, view.weighted_share == std::numeric_limits<int64_t>::max()
-                                              ? std::numeric_limits<double>::quiet_NaN()
-                                              : static_cast<double>(view.weighted_share));
+  if (!view.known && cohort == nullptr) return kube::ReconcileResult{};
+  context_.metrics->cohort_weighted_share.set(
+      {key.name}, view.weighted_share == std::numeric_limits<int64_t>::max()
+                      ? std::numeric_limits<double>::quiet_NaN()
+                      : static_cast<double>(view.weighted_share));
   if (cohort == nullptr) return kube::ReconcileResult{};
   if (cohort->status.fair_sharing.has_value() &&
       cohort->status.fair_sharing->weighted_share == view.weighted_share)

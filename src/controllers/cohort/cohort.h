@@ -1,6 +1,12 @@
 // CohortReconciler: fair-sharing status and metrics of a Cohort. behaviour 14.
 #pragma once
 
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/amount.h"
 #include "controllers/context.h"
 #include "controllers/stores.h"
 #include "kube/controller.h"
@@ -14,6 +20,18 @@ class CohortReconciler {
   Result<kube::ReconcileResult> reconcile(const kube::ObjectKey& key);
 
  private:
+  using FlavorResource = std::pair<std::string, std::string>;
+  struct Subtree {
+    std::map<FlavorResource, Amount>
+        quota;  // what the node and all below it have, less what they keep
+    std::map<FlavorResource, Amount> reservations;  // of all ClusterQueues below
+    int admitted = 0;
+    bool empty = true;  // nothing names the cohort
+  };
+  // `seen` stops at cycles.
+  Subtree subtree_of(const std::string& name, std::set<std::string>& seen) const;
+  void report(const std::string& name, const v1beta2::Cohort* cohort) const;
+
   Context& context_;
 };
 

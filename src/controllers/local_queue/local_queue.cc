@@ -92,6 +92,12 @@ void LocalQueueReconciler::report(const v1beta2::LocalQueue& queue, const View& 
   m.local_queue_status.set({name, space, "True"}, active ? 1 : 0);
   m.local_queue_status.set({name, space, "False"}, active ? 0 : 1);
   m.local_queue_status.set({name, space, "Unknown"}, 0);
+  const int32_t waiting =
+      view.cluster_queue.active ? view.status.pending_inadmissible : view.status.pending;
+  if (view.cluster_queue.known) {
+    m.local_queue_pending_workloads.set({name, space, "active"}, view.status.pending - waiting);
+    m.local_queue_pending_workloads.set({name, space, "inadmissible"}, waiting);
+  }
   m.local_queue_reserving_active_workloads.set({name, space}, view.status.reserving);
   m.local_queue_admitted_active_workloads.set({name, space}, view.status.admitted);
   const auto usage = [&](metrics::Family& family, const std::vector<engine::FlavorUsage>& all) {
