@@ -58,8 +58,8 @@ bool name_syntax(std::string_view t) {
                      [](char c) { return c == '-' || c == '_' || c == '.' || letter_or_digit(c); });
 }
 
-std::string too_long(size_t limit) {
-  return "must be no more than " + std::to_string(limit) + " bytes";
+std::string too_long(size_t limit, std::string_view unit = "characters") {
+  return "must be no more than " + std::to_string(limit) + ' ' + std::string(unit);
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ std::vector<std::string> qualified_name_problems(std::string_view text) {
   if (slash != std::string_view::npos) {
     name = text.substr(slash + 1);
     if (name.find('/') != std::string_view::npos) {
-      out.push_back("a qualified name" + std::string(kNameText) +
+      out.push_back("a valid label key" + std::string(kNameText) +
                     " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')");
       return out;
     }
@@ -104,14 +104,14 @@ std::vector<std::string> qualified_name_problems(std::string_view text) {
     if (prefix.empty()) {
       out.emplace_back("prefix part must be non-empty");
     } else {
-      for (const std::string& problem : dns1123_subdomain_problems(prefix))
-        out.push_back("prefix part " + problem);
+      if (prefix.size() > 253) out.push_back("prefix part " + too_long(253, "bytes"));
+      if (!subdomain_syntax(prefix)) out.push_back("prefix part " + std::string(kSubdomainText));
     }
   }
   if (name.empty()) {
     out.emplace_back("name part must be non-empty");
   } else if (name.size() > 63) {
-    out.push_back("name part " + too_long(63));
+    out.push_back("name part " + too_long(63, "bytes"));
   }
   if (!name_syntax(name)) out.push_back("name part" + std::string(kNameText));
   return out;
@@ -119,7 +119,7 @@ std::vector<std::string> qualified_name_problems(std::string_view text) {
 
 std::vector<std::string> label_value_problems(std::string_view text) {
   std::vector<std::string> out;
-  if (text.size() > 63) out.push_back(too_long(63));
+  if (text.size() > 63) out.push_back(too_long(63, "bytes"));
   if (!text.empty() && !name_syntax(text)) out.emplace_back(kValueText);
   return out;
 }

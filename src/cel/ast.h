@@ -64,6 +64,7 @@ enum class Macro : uint8_t {
   kBind,
   kOptMap,
   kOptFlatMap,
+  kSortBy,
 };
 
 struct Node {

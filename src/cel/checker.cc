@@ -37,9 +37,6 @@ constexpr TypeName kTypeNames[] = {
     {"optional_type", "optional_type"},
     {"google.protobuf.Timestamp", "google.protobuf.Timestamp"},
     {"google.protobuf.Duration", "google.protobuf.Duration"},
-    {"kubernetes.Quantity", "kubernetes.Quantity"},
-    {"kubernetes.URL", "kubernetes.URL"},
-    {"kubernetes.Semver", "kubernetes.Semver"},
     {"net.IP", "net.IP"},
     {"net.CIDR", "net.CIDR"},
 };
@@ -117,7 +114,6 @@ bool match(const CelType& actual, const CelType& formal, Bindings* bound) {
     return assignable(actual, *slot);
   }
   if (actual.kind == TypeKind::kDyn || formal.kind == TypeKind::kDyn) return true;
-  if (actual.kind == TypeKind::kObject && formal.kind == TypeKind::kMap) return true;
   if (actual.kind != formal.kind || actual.name != formal.name) {
     return assignable(actual, formal) && actual.kind == TypeKind::kNull;
   }
@@ -182,7 +178,7 @@ class Checker {
 
   CheckResult run() {
     visit(*ast_.root);
-    return {slots_, std::move(used_)};
+    return {slots_, std::move(used_), std::move(failure_)};
   }
 
  private:
@@ -302,7 +298,7 @@ class Checker {
       const schema::Field* f = of.schema->field(n.name2);
       if (f != nullptr) {
         field = f->type ? type_of_schema(&*f->type) : CelType();
-      } else if (!of.schema->preserve_unknown) {
+      } else {
         issue(n.position, "undefined field '" + n.name + "'");
       }
     } else if (of.kind == TypeKind::kMap) {
@@ -330,7 +326,7 @@ class Checker {
     CelType item;
     bool fits = true;
     if (of.kind == TypeKind::kList) {
-      fits = key.kind == TypeKind::kDyn || is_numeric(key.kind);
+      fits = key.kind == TypeKind::kDyn || key.kind == TypeKind::kInt;
       item = of.params.empty() ? CelType() : of.params[0];
     } else if (of.kind == TypeKind::kMap) {
       fits = of.params.empty() || assignable(key, of.params[0]);
@@ -357,19 +353,29 @@ class Checker {
         }
       }
     }
+    // The arguments of format() are the one list that may be mixed.
+    bool mixed = n.name == "format" && n.has_target;
+    mixed_ += mixed;
     for (auto& child : n.children) visit(*child);
+    mixed_ -= mixed;
     if (n.function == nullptr) n.function = find_function(n.name, n.has_target);
-    if (n.function == nullptr) {
-      issue(n.position, "undeclared reference to '" + n.name + "' (in container '')");
-      return;
-    }
     std::vector<const Node*> args;
     for (auto& child : n.children) args.push_back(child.get());
+    if (n.function == nullptr) {
+      n.type = TypeKind::kDyn;
+      if (find_function(n.name, !n.has_target) != nullptr) {
+        no_overload(n, n.name, args, n.has_target);
+      } else {
+        issue(n.position, "undeclared reference to '" + n.name + "' (in container '')");
+      }
+      return;
+    }
     if (!overload(n, args)) {
       no_overload(n, n.name, args, n.has_target);
       return;
     }
     compile_pattern(n);
+    fold_conversion(n);
   }
 
   // Finds the overloads that fit; the result type is theirs, dyn when they differ.
@@ -401,6 +407,30 @@ class Checker {
     return found;
   }
 
+  // Conversions of constants are done here, so that their failures show at once.
+  void fold_conversion(Node& n) {
+    static constexpr std::string_view kConversions[] = {"bool",   "bytes",    "double",    "int",
+                                                        "string", "duration", "timestamp", "uint"};
+    if (n.has_target || n.children.size() != 1 || n.children[0]->kind != NodeKind::kConstant)
+      return;
+    if (std::find(std::begin(kConversions), std::end(kConversions), n.name) ==
+        std::end(kConversions))
+      return;
+    Context context{ast_.arena, kPerCallLimit};
+    Value result = n.function->run(context, {&n.children[0]->constant, 1});
+    if (n.name == "duration" && n.children[0]->constant.kind == Kind::kInt)
+      result = no_such_overload();
+    if (!result.is_error()) {
+      n.constant = result;
+      n.kind = NodeKind::kConstant;
+      n.children.clear();
+    } else if (n.name == "duration" || n.name == "timestamp") {
+      issue(n.children[0]->position, "invalid " + n.name + " argument");
+    } else if (failure_.empty()) {
+      failure_ = std::string(result.str());
+    }
+  }
+
   void compile_pattern(Node& n) {
     if (n.name != "matches" && n.name != "find" && n.name != "findAll") return;
     if (n.children.size() < 2) return;
@@ -411,10 +441,34 @@ class Checker {
     auto regex = std::make_shared<re2::RE2>(
         re2::StringPiece(pattern.constant.text.data, pattern.constant.text.size), options);
     if (!regex->ok()) {
-      issue(pattern.position, "invalid matches argument: error parsing regexp: " + regex->error());
+      if (n.name == "matches") {
+        issue(pattern.position, "invalid matches argument");
+      } else if (failure_.empty()) {
+        failure_ = regex_error(*regex);
+      }
       return;
     }
     n.regex = std::move(regex);
+  }
+
+  // The type inside of an optional item ?e.
+  CelType unwrap_optional(const Node& n) {
+    const CelType& t = n.type;
+    if (t.kind == TypeKind::kOptional) return t.params.empty() ? CelType() : t.params[0];
+    if (t.kind != TypeKind::kDyn)
+      issue(n.position, "expected type '" + to_string(CelType::optional(t)) + "' but found '" +
+                            to_string(t) + "'");
+    return t;
+  }
+
+  // Kubernetes asks for lists and maps of one type.
+  CelType unite(const Node& n, const CelType& so_far, const CelType& next) {
+    if (mixed_ == 0 && !assignable(next, so_far) && !assignable(so_far, next)) {
+      issue(n.position,
+            "expected type '" + to_string(so_far) + "' but found '" + to_string(next) + "'");
+      return so_far;
+    }
+    return join(so_far, next);
   }
 
   void list(Node& n) {
@@ -426,9 +480,8 @@ class Checker {
       visit(child);
       constant = constant && child.kind == NodeKind::kConstant;
       CelType t = child.type;
-      if (i < n.optional_items.size() && n.optional_items[i])
-        t = t.kind == TypeKind::kOptional && !t.params.empty() ? t.params[0] : CelType();
-      element = first ? t : join(element, t);
+      if (i < n.optional_items.size() && n.optional_items[i]) t = unwrap_optional(child);
+      element = first ? t : unite(child, element, t);
       first = false;
     }
     n.type = CelType::list(std::move(element));
@@ -447,25 +500,23 @@ class Checker {
       visit(*n.children[i + 1]);
       CelType v = n.children[i + 1]->type;
       if (i / 2 < n.optional_items.size() && n.optional_items[i / 2])
-        v = v.kind == TypeKind::kOptional && !v.params.empty() ? v.params[0] : CelType();
-      key = i == 0 ? n.children[i]->type : join(key, n.children[i]->type);
-      value = i == 0 ? v : join(value, v);
+        v = unwrap_optional(*n.children[i + 1]);
+      key = i == 0 ? n.children[i]->type : unite(*n.children[i], key, n.children[i]->type);
+      value = i == 0 ? v : unite(*n.children[i + 1], value, v);
     }
     n.type = CelType::map(std::move(key), std::move(value));
   }
 
   void logic(Node& n) {
-    std::string_view name = n.kind == NodeKind::kNot   ? "!_"
-                            : n.kind == NodeKind::kAnd ? "_&&_"
-                                                       : "_||_";
-    std::vector<const Node*> args;
-    bool fits = true;
     for (auto& child : n.children) {
       visit(*child);
-      args.push_back(child.get());
-      fits = fits && (child->type.kind == TypeKind::kBool || child->type.kind == TypeKind::kDyn);
+      if (child->type.kind == TypeKind::kBool || child->type.kind == TypeKind::kDyn) continue;
+      if (n.kind == NodeKind::kNot) {
+        no_overload(n, "!_", {child.get()}, false);
+      } else {
+        issue(child->position, "expected type 'bool' but found '" + to_string(child->type) + "'");
+      }
     }
-    if (!fits) no_overload(n, name, args, false);
     n.type = TypeKind::kBool;
   }
 
@@ -480,7 +531,10 @@ class Checker {
   void conditional(Node& n) {
     for (auto& child : n.children) visit(*child);
     const CelType& condition = n.children[0]->type;
-    if (condition.kind != TypeKind::kBool && condition.kind != TypeKind::kDyn)
+    const CelType& yes = n.children[1]->type;
+    const CelType& no = n.children[2]->type;
+    bool fits = condition.kind == TypeKind::kBool || condition.kind == TypeKind::kDyn;
+    if (!fits || (!assignable(yes, no) && !assignable(no, yes)))
       no_overload(n, "_?_:_", {n.children[0].get(), n.children[1].get(), n.children[2].get()},
                   false);
     n.type = join(n.children[1]->type, n.children[2]->type);
@@ -492,12 +546,16 @@ class Checker {
     visit(a);
     visit(b);
     CelType result;
-    if (!binary_type(n.op, a.type, b.type, &result)) no_overload(n, op_name(n.op), {&a, &b}, false);
+    if (!binary_type(n.op, a.type, b.type, &result)) {
+      no_overload(n, op_name(n.op), {&a, &b}, false);
+      result = TypeKind::kDyn;
+    }
     n.type = std::move(result);
   }
 
   static bool binary_type(Op op, const CelType& a, const CelType& b, CelType* result) {
-    bool dyn = a.kind == TypeKind::kDyn || b.kind == TypeKind::kDyn;
+    bool nulls = a.kind == TypeKind::kNull && b.kind == TypeKind::kNull;  // fails when it runs
+    bool dyn = nulls || a.kind == TypeKind::kDyn || b.kind == TypeKind::kDyn;
     switch (op) {
       case Op::kEqual:
       case Op::kNotEqual:
@@ -507,7 +565,7 @@ class Checker {
         *result = TypeKind::kBool;
         if (b.kind == TypeKind::kList || b.kind == TypeKind::kMap)
           return b.params.empty() || assignable(a, b.params[0]);
-        return b.kind == TypeKind::kDyn || b.kind == TypeKind::kObject;
+        return b.kind == TypeKind::kDyn;
       case Op::kLess:
       case Op::kLessEqual:
       case Op::kGreater:
@@ -551,7 +609,10 @@ class Checker {
     if (op == Op::kModulo) return a.kind == TypeKind::kInt || a.kind == TypeKind::kUint;
     if (is_numeric(a.kind)) return true;
     if (op != Op::kAdd) return false;
-    if (a.kind == TypeKind::kList) *result = join(a, b);
+    if (a.kind == TypeKind::kList) {
+      *result = join(a, b);
+      return assignable(a, b) || assignable(b, a);
+    }
     return a.kind == TypeKind::kString || a.kind == TypeKind::kBytes || a.kind == TypeKind::kList;
   }
 
@@ -630,6 +691,8 @@ class Checker {
       case Macro::kMap:
       case Macro::kTransformList:
         return CelType::list(last);
+      case Macro::kSortBy:
+        return range;
       case Macro::kTransformMap:
         return CelType::map(range.kind == TypeKind::kMap ? range.params[0] : CelType(), last);
       case Macro::kTransformMapEntry:
@@ -649,6 +712,8 @@ class Checker {
   std::vector<Scoped> scope_;
   std::vector<bool> used_;
   uint32_t slots_ = 0;
+  std::string failure_;
+  int mixed_ = 0;  // inside of format()
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cel/ast.h"
@@ -13,6 +14,8 @@ namespace kueue::cel {
 struct CheckResult {
   uint32_t slots = 0;      // variables and iteration variables
   std::vector<bool> used;  // per declared variable
+  // Why a call with constant arguments always fails; "" when none does.
+  std::string failure = {};
 };
 
 // Annotates the tree: slots, functions, types, compiled patterns. Appends to `issues` what is

@@ -154,6 +154,13 @@ class Evaluator {
     return found;
   }
 
+  Value bad_index(const Value& key) {
+    if (key.kind == Kind::kDouble)
+      return make_error(arena(), "unsupported index value " + key_text(key) + " in list");
+    return make_error(arena(),
+                      "unsupported index type '" + std::string(type_name(key)) + "' in list");
+  }
+
   Value index(const Node& n) {
     Value of = eval(*n.children[0]);
     Value key = eval(*n.children[1]);
@@ -168,9 +175,7 @@ class Evaluator {
     }
     if (of.kind == Kind::kList) {
       int64_t at = 0;
-      if (!index_number(key, &at))
-        return make_error(arena(),
-                          "unsupported index type '" + std::string(type_name(key)) + "' in list");
+      if (!index_number(key, &at)) return bad_index(key);
       bool there = at >= 0 && static_cast<uint64_t>(at) < container_size(of);
       if (!there) {
         if (optional) return Value::of_optional(nullptr);
@@ -181,6 +186,7 @@ class Evaluator {
     }
     if (of.kind != Kind::kMap) return no_such_overload();
     Value found;
+    if (of.json && key.kind != Kind::kString) return no_such_overload();
     if (map_find(of, key, arena(), &found)) return optional ? optional_of(found) : found;
     if (optional) return Value::of_optional(nullptr);
     return make_error(arena(), "no such key: " + key_text(key));
@@ -310,9 +316,19 @@ class Evaluator {
     return equals(a, b, arena());
   }
 
+  // Values of types without any order name the operator, as kube-apiserver does.
+  static Value unordered(Op op, const Value& a) {
+    bool never = a.kind == Kind::kList || a.kind == Kind::kMap || a.kind == Kind::kNull ||
+                 a.kind == Kind::kType;
+    if (!never) return no_such_overload();
+    if (op == Op::kLess) return Value::error("no such overload: _<_");
+    if (op == Op::kLessEqual) return Value::error("no such overload: _<=_");
+    return Value::error(op == Op::kGreater ? "no such overload: _>_" : "no such overload: _>=_");
+  }
+
   Value ordered(Op op, const Value& a, const Value& b) {
     int c = compare(a, b);
-    if (c == 3) return no_such_overload();
+    if (c == 3) return unordered(op, a);
     if (c == 2) return Value::of_bool(false);
     if (op == Op::kLess) return Value::of_bool(c < 0);
     if (op == Op::kLessEqual) return Value::of_bool(c <= 0);
@@ -418,6 +434,8 @@ class Evaluator {
       case Macro::kFilter:
       case Macro::kTransformList:
         return make_list(n, range);
+      case Macro::kSortBy:
+        return sort_by(n, range);
       case Macro::kTransformMap:
       case Macro::kTransformMapEntry:
         return transform_map(n, range);
@@ -445,9 +463,14 @@ class Evaluator {
   }
 
   static bool iterable(const Value& v) { return v.kind == Kind::kList || v.kind == Kind::kMap; }
+  Value not_iterable(const Value& v) {
+    std::string name(type_name(v));
+    if (name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 32);
+    return make_error(arena(), "got 'types." + name + "', expected iterable type");
+  }
 
   Value quantifier(const Node& n, const Value& range, bool decisive) {
-    if (!iterable(range)) return no_such_overload();
+    if (!iterable(range)) return not_iterable(range);
     Value failure;
     bool failed = false;
     size_t count = container_size(range);
@@ -466,7 +489,7 @@ class Evaluator {
   }
 
   Value exists_one(const Node& n, const Value& range) {
-    if (!iterable(range)) return no_such_overload();
+    if (!iterable(range)) return not_iterable(range);
     size_t hits = 0;
     size_t count = container_size(range);
     for (size_t i = 0; i < count; ++i) {
@@ -488,7 +511,7 @@ class Evaluator {
   }
 
   Value make_list(const Node& n, const Value& range) {
-    if (!iterable(range)) return no_such_overload();
+    if (!iterable(range)) return not_iterable(range);
     if (!context_.charge(10)) return Context::limit_error();
     const Node* filter =
         n.macro == Macro::kFilter || n.children.size() == 3 ? n.children[1].get() : nullptr;
@@ -508,8 +531,22 @@ class Evaluator {
     return Value::of_list({items, made});
   }
 
+  Value sort_by(const Node& n, const Value& range) {
+    if (range.kind != Kind::kList) return not_iterable(range);
+    size_t count = container_size(range);
+    Value* keys = arena().array<Value>(count);
+    Value* items = arena().array<Value>(count);
+    for (size_t i = 0; i < count; ++i) {
+      if (!bind(n, range, i)) return Context::limit_error();
+      items[i] = slots_[n.slot];
+      keys[i] = eval(*n.children[1]);
+      if (keys[i].is_error()) return keys[i];
+    }
+    return sort_values(context_, {keys, count}, {items, count});
+  }
+
   Value transform_map(const Node& n, const Value& range) {
-    if (!iterable(range)) return no_such_overload();
+    if (!iterable(range)) return not_iterable(range);
     if (!context_.charge(30)) return Context::limit_error();
     const Node* filter = n.children.size() == 3 ? n.children[1].get() : nullptr;
     size_t count = container_size(range);
@@ -529,7 +566,14 @@ class Evaluator {
         continue;
       }
       if (v.kind != Kind::kMap || container_size(v) != 1) return no_such_overload();
-      entries[made++] = map_entry(v, 0, arena());
+      Entry entry = map_entry(v, 0, arena());
+      for (size_t k = 0; k < made; ++k) {
+        if (!context_.charge(1)) return Context::limit_error();
+        if (is_equal(entries[k].key, entry.key, arena()))
+          return make_error(arena(),
+                            "insert failed: key " + key_text(entry.key) + " already exists");
+      }
+      entries[made++] = entry;
     }
     return make_map({entries, made}, arena());
   }
@@ -564,7 +608,10 @@ Result<std::shared_ptr<const Program>> compile(std::string_view source,
   CheckResult checked;
   if (ast != nullptr) checked = check(*ast, variables, &issues);
   if (!issues.empty())
-    return make_error(ErrorCode::kInvalid, "compilation failed: " + format_issues(source, issues));
+    return make_error(ErrorCode::kInvalid,
+                      "compilation failed: " + format_issues(source, std::move(issues)));
+  if (!checked.failure.empty())
+    return make_error(ErrorCode::kInvalid, "program instantiation failed: " + checked.failure);
   return std::make_shared<const Program>(std::move(ast), std::move(checked.used), checked.slots);
 }
 

@@ -12,61 +12,73 @@
 namespace kueue::cel {
 namespace {
 
-// The text of %s. Inside of lists and maps texts are quoted. False for values without a text.
+bool plain_text(Context& context, const Value& v, bool nested, std::string* out);
+
+bool list_text(Context& context, const Value& v, std::string* out) {
+  *out += '[';
+  for (size_t i = 0; i < container_size(v); ++i) {
+    if (i > 0) *out += ", ";
+    if (!plain_text(context, list_item(v, i, context.arena), true, out)) return false;
+  }
+  *out += ']';
+  return true;
+}
+
+// Members in the order of their texts.
+bool map_text(Context& context, const Value& v, std::string* out) {
+  std::vector<std::string> members;
+  for (size_t i = 0; i < container_size(v); ++i) {
+    Entry entry = map_entry(v, i, context.arena);
+    std::string member;
+    if (!plain_text(context, entry.key, true, &member)) return false;
+    member += ':';
+    if (!plain_text(context, entry.value, true, &member)) return false;
+    members.push_back(std::move(member));
+  }
+  std::sort(members.begin(), members.end());
+  *out += '{';
+  for (size_t i = 0; i < members.size(); ++i) *out += (i > 0 ? ", " : "") + members[i];
+  *out += '}';
+  return true;
+}
+
+// The text of %s. Inside of lists and maps texts are quoted, times named and doubles have six
+// places. False for values without a text.
 bool plain_text(Context& context, const Value& v, bool nested, std::string* out) {
   if (!context.charge(1)) return false;
+  auto around = [&](std::string_view before, std::string_view after) {
+    if (nested) *out += before;
+    *out += body_text(v);
+    if (nested) *out += after;
+    return true;
+  };
   switch (v.kind) {
     case Kind::kString:
+      return around("\"", "\"");
     case Kind::kBytes:
-      if (nested) {
-        *out += '"';
-        *out += v.str();
-        *out += '"';
-      } else {
-        *out += v.str();
-      }
-      return true;
+      return around("b\"", "\"");
     case Kind::kTimestamp:
+      return around("timestamp(\"", "\")");
     case Kind::kDuration:
-      *out += body_text(v);
-      return true;
-    case Kind::kType:
-      *out += v.str();
-      return true;
+      return around("duration(\"", "\")");
+    case Kind::kDouble:
+      if (nested && std::isfinite(v.real)) {
+        *out += fmt::format("{:.6f}", v.real);
+        return true;
+      }
+      return around("", "");
     case Kind::kNull:
-      *out += "null";
-      return true;
-    case Kind::kList: {
-      *out += '[';
-      for (size_t i = 0; i < container_size(v); ++i) {
-        if (i > 0) *out += ", ";
-        if (!plain_text(context, list_item(v, i, context.arena), true, out)) return false;
-      }
-      *out += ']';
-      return true;
-    }
-    case Kind::kMap: {
-      std::vector<std::string> members;
-      for (size_t i = 0; i < container_size(v); ++i) {
-        Entry entry = map_entry(v, i, context.arena);
-        std::string member;
-        if (!plain_text(context, entry.key, true, &member)) return false;
-        member += ": ";
-        if (!plain_text(context, entry.value, true, &member)) return false;
-        members.push_back(std::move(member));
-      }
-      std::sort(members.begin(), members.end());
-      *out += '{';
-      for (size_t i = 0; i < members.size(); ++i) *out += (i > 0 ? ", " : "") + members[i];
-      *out += '}';
-      return true;
-    }
-    case Kind::kOptional:
-    case Kind::kError:
-      return false;
+    case Kind::kBool:
+    case Kind::kInt:
+    case Kind::kUint:
+    case Kind::kType:
+      return around("", "");
+    case Kind::kList:
+      return list_text(context, v, out);
+    case Kind::kMap:
+      return map_text(context, v, out);
     default:
-      *out += body_text(v);
-      return true;
+      return false;
   }
 }
 
@@ -113,33 +125,61 @@ bool in_base(const Value& v, char clause, std::string* out) {
   return true;
 }
 
-bool as_real(const Value& v, double* out) {
-  if (v.kind == Kind::kDouble) *out = v.real;
-  if (v.kind == Kind::kInt) *out = static_cast<double>(v.integer);
-  if (v.kind == Kind::kUint) *out = static_cast<double>(v.unsigned_);
-  return v.is_number();
+bool decimal(const Value& v, std::string* out) {
+  if (v.kind != Kind::kInt && v.kind != Kind::kUint) return false;
+  *out += body_text(v);
+  return true;
 }
 
-bool decimal(const Value& v, std::string* out) {
-  if (!v.is_number()) return false;
-  if (v.kind == Kind::kDouble && std::isfinite(v.real)) {
-    *out += fmt::format("{:.6f}", v.real);
-  } else {
-    *out += body_text(v);
-  }
-  return true;
+// Thousands apart by commas.
+std::string grouped(std::string text) {
+  size_t end = std::min(text.find('.'), text.size());
+  size_t first = text.starts_with('-') ? 1 : 0;
+  for (size_t i = end; i > first + 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+// 1.234500e+03 is written 1.234500x10 with a raised 03.
+std::string scientific(double d) {
+  static constexpr std::string_view kRaised[] = {"\u2070", "\u00b9", "\u00b2", "\u00b3", "\u2074",
+                                                 "\u2075", "\u2076", "\u2077", "\u2078", "\u2079"};
+  std::string text = fmt::format("{:.6e}", d);
+  size_t e = text.find('e');
+  std::string out = text.substr(0, e) + "\u00d710";
+  if (text[e + 1] == '-') out += "\u207b";
+  for (char c : text.substr(e + 2)) out += kRaised[c - '0'];
+  return out;
 }
 
 bool floating(const Value& v, char clause, int precision, std::string* out) {
-  double d = 0;
-  if (!as_real(v, &d)) return false;
-  if (std::isnan(d) || std::isinf(d)) {
-    *out += std::isnan(d) ? "NaN" : d > 0 ? "Infinity" : "-Infinity";
+  if (v.kind != Kind::kDouble) return false;
+  if (std::isnan(v.real) || std::isinf(v.real)) {
+    *out += std::isnan(v.real) ? "NaN" : v.real > 0 ? "\u221e" : "-\u221e";
   } else {
-    *out +=
-        clause == 'f' ? fmt::format("{:.{}f}", d, precision) : fmt::format("{:.{}e}", d, precision);
+    *out += clause == 'f' ? grouped(fmt::format("{:.{}f}", v.real, precision)) : scientific(v.real);
   }
   return true;
+}
+
+std::string_view accepts(char clause) {
+  switch (clause) {
+    case 's':
+      return "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, "
+             "types, durations, and "
+             "timestamps";
+    case 'd':
+      return "decimal clause can only be used on integers";
+    case 'f':
+      return "fixed-point clause can only be used on doubles";
+    case 'e':
+      return "scientific clause can only be used on doubles";
+    case 'b':
+      return "binary clause can only be used on integers and bools";
+    case 'o':
+      return "octal clause can only be used on integers";
+    default:
+      return "hex clause can only be used on integers, byte buffers, and strings";
+  }
 }
 
 }  // namespace
@@ -187,9 +227,8 @@ Value format_text(Context& context, std::string_view pattern, const Value& argum
     }
     if (context.exceeded || !context.charge(out.size() / 100)) return Context::limit_error();
     if (!ok)
-      return make_error(context.arena, std::string("error during formatting: %") + clause +
-                                           " clause does not accept type " +
-                                           std::string(type_name(v)));
+      return make_error(context.arena, "error during formatting: " + std::string(accepts(clause)) +
+                                           ", was given " + std::string(type_name(v)));
   }
   return string_value(context, out);
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "cel/value.h"
@@ -62,6 +63,12 @@ std::span<const Function> net_functions();
 std::span<const Function> url_functions();
 std::span<const Function> format_functions();
 std::span<const Function> semver_functions();
+
+// RE2's failure in the words of Go's regexp package: "error parsing regexp: missing closing ):
+// `a(`".
+std::string regex_error(const re2::RE2& regex);
+// Sorts in place; an error value when items have no order.
+Value sort_values(Context& context, std::span<Value> keys, std::span<Value> items);
 
 // Shared by the implementations: arithmetic of the operators.
 Value add(Context& context, const Value& a, const Value& b);

@@ -26,10 +26,12 @@ Failure parse_ip(std::string_view text, IpBody* out) {
   return Failure::kNone;
 }
 
-std::string failure_text(Failure failure) {
-  if (failure == Failure::kMapped) return "IPv4-mapped IPv6 address is not allowed";
-  if (failure == Failure::kZone) return "IP address with zone value is not allowed";
-  return "unable to parse IP";
+std::string failure_text(Failure failure, std::string_view text) {
+  std::string quoted = '"' + std::string(text) + '"';
+  if (failure == Failure::kMapped) return "IPv4-mapped IPv6 address " + quoted + " is not allowed";
+  if (failure == Failure::kZone) return "IP address " + quoted + " with zone value is not allowed";
+  return "IP Address " + quoted + " parse error during conversion from string: ParseAddr(" +
+         quoted + "): unable to parse IP";
 }
 
 int width(const IpBody& ip) { return ip.v6 ? 128 : 32; }
@@ -82,9 +84,7 @@ Value ip(Context& context, Arguments a) {
   IpBody body;
   Failure failure = parse_ip(a[0].str(), &body);
   if (failure == Failure::kNone) return wrap(context, body);
-  return make_error(context.arena,
-                    "IP Address \"" + std::string(a[0].str()) +
-                        "\" parse error during conversion from string: " + failure_text(failure));
+  return make_error(context.arena, failure_text(failure, a[0].str()));
 }
 Value is_ip(Context&, Arguments a) {
   IpBody body;
@@ -136,10 +136,13 @@ Value cidr(Context& context, Arguments a) {
   if (a[0].kind != Kind::kString) return no_such_overload();
   CidrBody body;
   if (parse_cidr(a[0].str(), &body)) return wrap(context, body);
-  return make_error(
-      context.arena,
-      "network address parse error during conversion from string: netip.ParsePrefix(\"" +
-          std::string(a[0].str()) + "\"): invalid CIDR");
+  static constexpr std::string_view kWhere =
+      "network address parse error during conversion from string: ";
+  std::string_view why =
+      a[0].str().find('/') == std::string_view::npos ? "no '/'" : "prefix length out of range";
+  return make_error(context.arena, std::string(kWhere) + std::string(kWhere) +
+                                       "netip.ParsePrefix(\"" + std::string(a[0].str()) +
+                                       "\"): " + std::string(why));
 }
 Value is_cidr(Context&, Arguments a) {
   CidrBody body;
@@ -155,7 +158,7 @@ bool contains(const CidrBody& net, const IpBody& address) {
 Value contains_ip(Context& context, Arguments a) {
   if (a[0].kind != Kind::kCidr) return no_such_overload();
   Value other = a[1].kind == Kind::kString ? ip(context, a.subspan(1)) : a[1];
-  if (other.is_error()) return other;
+  if (other.is_error()) return no_such_overload();
   return other.kind == Kind::kIp ? Value::of_bool(contains(*a[0].cidr, *other.ip))
                                  : no_such_overload();
 }
@@ -243,7 +246,7 @@ std::string body_text(const Value& value) {
     case Kind::kDouble:
       return format_double(value.real);
     case Kind::kTimestamp:
-      return format_timestamp(value.time.seconds, value.time.nanos);
+      return format_timestamp(value.time.seconds, value.time.nanos, value.time.offset);
     case Kind::kDuration:
       return format_cel_duration(value.integer);
     case Kind::kString:

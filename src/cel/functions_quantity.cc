@@ -82,7 +82,7 @@ Value sum(Context& context, Arguments a) {
 constexpr Function kFunctions[] = {
     {"quantity", false, 1, 1, quantity, "s:Q"},
     {"isQuantity", false, 1, 1, is_quantity, "s:b"},
-    {"sign", true, 1, 1, sign, "Q:i"},
+    {"sign", false, 1, 1, sign, "Q:i"},
     {"isInteger", true, 1, 1, is_integer, "Q:b"},
     {"asInteger", true, 1, 1, as_integer, "Q:i"},
     {"asApproximateFloat", true, 1, 1, as_approximate_float, "Q:f"},

@@ -60,10 +60,7 @@ Value semver(Context& context, Arguments a) {
   std::string text(a[0].str());
   if (a.size() == 2 && a[1].boolean) text = normalized(text);
   SemverBody body;
-  if (!parse_semver(text, &body))
-    return make_error(context.arena,
-                      "Semver parse error during conversion from string: invalid version \"" +
-                          std::string(a[0].str()) + "\"");
+  if (!parse_semver(text, &body)) return Value::error("No Major.Minor.Patch elements found");
   Value v;
   v.kind = Kind::kSemver;
   v.semver = context.arena.make<SemverBody>(std::move(body));

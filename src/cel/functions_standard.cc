@@ -19,20 +19,12 @@ Value conversion_error(Context& context, const Value& v, std::string_view to) {
                                        "' to '" + std::string(to) + "'");
 }
 
-// What strconv says of a text that is no number.
-Value parse_error(Context& context, std::string_view function, const Value& text,
-                  bool out_of_range) {
-  std::string message =
-      "strconv." + std::string(function) + ": parsing \"" + std::string(text.str()) + "\": ";
-  return make_error(context.arena,
-                    message + (out_of_range ? "value out of range" : "invalid syntax"));
-}
-
 Value size(Context&, Arguments a) {
   if (a[0].kind == Kind::kString)
     return Value::of_int(static_cast<int64_t>(code_points(a[0].str())));
   if (a[0].kind == Kind::kBytes) return Value::of_int(static_cast<int64_t>(a[0].text.size));
-  if (a[0].kind != Kind::kList && a[0].kind != Kind::kMap) return no_such_overload();
+  if (a[0].kind != Kind::kList && a[0].kind != Kind::kMap)
+    return Value::error("no such overload: size");
   return Value::of_int(static_cast<int64_t>(container_size(a[0])));
 }
 
@@ -72,7 +64,7 @@ Value to_int(Context& context, Arguments a) {
       int64_t n = 0;
       auto r = std::from_chars(t.data(), t.data() + t.size(), n);
       if (r.ec == std::errc() && r.ptr == t.data() + t.size()) return Value::of_int(n);
-      return parse_error(context, "ParseInt", v, r.ec == std::errc::result_out_of_range);
+      return conversion_error(context, v, "int");
     }
     default:
       return no_such_overload();
@@ -95,7 +87,7 @@ Value to_uint(Context& context, Arguments a) {
       uint64_t n = 0;
       auto r = std::from_chars(t.data(), t.data() + t.size(), n);
       if (r.ec == std::errc() && r.ptr == t.data() + t.size()) return Value::of_uint(n);
-      return parse_error(context, "ParseUint", v, r.ec == std::errc::result_out_of_range);
+      return conversion_error(context, v, "uint");
     }
     default:
       return no_such_overload();
@@ -122,7 +114,7 @@ Value to_double(Context& context, Arguments a) {
       if (t == "+Inf" || t == "Inf")
         return Value::of_double(std::numeric_limits<double>::infinity());
       if (t == "-Inf") return Value::of_double(-std::numeric_limits<double>::infinity());
-      return parse_error(context, "ParseFloat", v, r.ec == std::errc::result_out_of_range);
+      return conversion_error(context, v, "double");
     }
     default:
       return no_such_overload();
@@ -336,6 +328,8 @@ Value move_timestamp(const Value& stamp, int64_t ns) {
 Value add(Context& context, const Value& a, const Value& b) {
   if (a.kind == Kind::kTimestamp && b.kind == Kind::kDuration) return move_timestamp(a, b.integer);
   if (a.kind == Kind::kDuration && b.kind == Kind::kTimestamp) return move_timestamp(b, a.integer);
+  if (a.kind == Kind::kNull || a.kind == Kind::kMap || a.kind == Kind::kBool)
+    return Value::error("no such overload: _+_");
   if (a.kind != b.kind) return no_such_overload();
   int64_t sum = 0;
   uint64_t unsigned_sum = 0;

@@ -73,8 +73,8 @@ Value index_of(Context& context, Arguments a) {
     return no_such_overload();
   Runes runes(a[0].str());
   if (a[1].text.size == 0 && a.size() == 2) return Value::of_int(0);
-  if (offset < 0 || static_cast<size_t>(offset) > runes.size())
-    return out_of_range(context, offset);
+  if (offset < 0) return out_of_range(context, offset);
+  if (static_cast<size_t>(offset) > runes.size()) return Value::of_int(-1);
   size_t start = runes.byte(static_cast<size_t>(offset));
   size_t found = a[0].str().find(a[1].str(), start);
   if (found == std::string_view::npos) return Value::of_int(-1);
@@ -88,8 +88,8 @@ Value last_index_of(Context& context, Arguments a) {
   auto offset = static_cast<int64_t>(runes.size());
   if (a.size() == 3) {
     if (!int_argument(a[2], &offset)) return no_such_overload();
-    if (offset < 0 || static_cast<size_t>(offset) > runes.size())
-      return out_of_range(context, offset);
+    if (offset < 0) return out_of_range(context, offset);
+    if (static_cast<size_t>(offset) > runes.size()) return Value::of_int(-1);
   }
   size_t found = a[0].str().rfind(a[1].str(), runes.byte(static_cast<size_t>(offset)));
   if (found == std::string_view::npos) return Value::of_int(-1);
@@ -206,21 +206,6 @@ Value trim(Context&, Arguments a) {
   return Value::of_string(runes.slice(from, to));
 }
 
-Value reverse(Context& context, Arguments a) {
-  if (a[0].kind == Kind::kList) {
-    size_t n = container_size(a[0]);
-    if (!context.charge(n)) return Context::limit_error();
-    Value* items = context.arena.array<Value>(n);
-    for (size_t i = 0; i < n; ++i) items[n - 1 - i] = list_item(a[0], i, context.arena);
-    return Value::of_list({items, n});
-  }
-  if (!text(a[0])) return no_such_overload();
-  Runes runes(a[0].str());
-  std::string out;
-  for (size_t i = runes.size(); i-- > 0;) out += runes.slice(i, i + 1);
-  return string_value(context, out);
-}
-
 Value quote(Context& context, Arguments a) {
   if (!text(a[0])) return no_such_overload();
   std::string out = "\"";
@@ -256,7 +241,7 @@ const re2::RE2* pattern(Context& context, const Value& source, std::unique_ptr<r
   *owned =
       std::make_unique<re2::RE2>(re2::StringPiece(source.text.data, source.text.size), options);
   if ((*owned)->ok()) return owned->get();
-  *failure = make_error(context.arena, "error parsing regexp: " + (*owned)->error());
+  *failure = make_error(context.arena, regex_error(**owned));
   return nullptr;
 }
 
@@ -318,7 +303,6 @@ constexpr Function kFunctions[] = {
     {"join", true, 1, 2, join, "[s]:s|[s],s:s"},
     {"substring", true, 2, 3, substring, "s,i:s|s,i,i:s"},
     {"trim", true, 1, 1, trim, "s:s"},
-    {"reverse", true, 1, 1, reverse, "s:s|[A]:[A]"},
     {"format", true, 2, 2, format, "s,[d]:s"},
     {"strings.quote", false, 1, 1, quote, "s:s"},
     {"matches", true, 2, 2, matches, "s,s:b"},
@@ -330,5 +314,31 @@ constexpr Function kFunctions[] = {
 }  // namespace
 
 std::span<const Function> string_functions() { return kFunctions; }
+
+std::string regex_error(const re2::RE2& regex) {
+  struct Text {
+    re2::RE2::ErrorCode code;
+    std::string_view text;
+  };
+  static constexpr Text kTexts[] = {
+      {re2::RE2::ErrorBadEscape, "invalid escape sequence"},
+      {re2::RE2::ErrorBadCharClass, "invalid character class range"},
+      {re2::RE2::ErrorBadCharRange, "invalid character class range"},
+      {re2::RE2::ErrorMissingBracket, "missing closing ]"},
+      {re2::RE2::ErrorMissingParen, "missing closing )"},
+      {re2::RE2::ErrorUnexpectedParen, "unexpected )"},
+      {re2::RE2::ErrorTrailingBackslash, "trailing backslash at end of expression"},
+      {re2::RE2::ErrorRepeatArgument, "missing argument to repetition operator"},
+      {re2::RE2::ErrorRepeatSize, "invalid repeat count"},
+      {re2::RE2::ErrorRepeatOp, "invalid nested repetition operator"},
+      {re2::RE2::ErrorBadPerlOp, "invalid or unsupported Perl syntax"},
+      {re2::RE2::ErrorBadUTF8, "invalid UTF-8"},
+      {re2::RE2::ErrorBadNamedCapture, "invalid named capture"},
+  };
+  std::string_view what = "internal error";
+  for (const Text& t : kTexts)
+    if (t.code == regex.error_code()) what = t.text;
+  return "error parsing regexp: " + std::string(what) + ": `" + regex.error_arg() + "`";
+}
 
 }  // namespace kueue::cel

@@ -18,7 +18,7 @@ Value timestamp(Context& context, Arguments a) {
   if (!parse_timestamp(a[0].str(), &t))
     return make_error(context.arena,
                       "type conversion error from 'string' to 'google.protobuf.Timestamp'");
-  return Value::of_timestamp(t.seconds, t.nanos);
+  return Value::of_timestamp(t.seconds, t.nanos, t.offset);
 }
 
 Value duration(Context& context, Arguments a) {
@@ -54,7 +54,7 @@ Value part_of_duration(int64_t ns, Part part) {
     case Part::kSeconds:
       return Value::of_int(ns / 1'000'000'000);
     case Part::kMillis:
-      return Value::of_int(ns / 1'000'000 % 1000);
+      return Value::of_int(ns / 1'000'000);
     default:
       return no_such_overload();
   }

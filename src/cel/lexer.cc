@@ -6,6 +6,8 @@
 namespace kueue::cel {
 namespace {
 
+constexpr size_t kMaxIssues = 100;
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_ident_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -37,18 +39,18 @@ void append_utf8(uint32_t code, std::string* out) {
 
 class Lexer {
  public:
-  Lexer(std::string_view source, std::vector<Token>* tokens, Issue* issue)
-      : source_(source), tokens_(tokens), issue_(issue) {}
+  Lexer(std::string_view source, std::vector<Token>* tokens, std::vector<Issue>* issues)
+      : source_(source), tokens_(tokens), issues_(issues) {}
 
-  bool run() {
+  void run() {
     while (true) {
       skip_blanks();
       start_ = at_;
       if (at_ >= source_.size()) {
         push(TokenKind::kEnd);
-        return true;
+        return;
       }
-      if (!next_token()) return false;
+      if (!next_token() && issues_->size() >= kMaxIssues) at_ = source_.size();
     }
   }
 
@@ -57,8 +59,15 @@ class Lexer {
     return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
   }
   bool fail(std::string message) {
-    *issue_ = {static_cast<uint32_t>(start_), "Syntax error: " + std::move(message)};
+    at_ = std::min(std::max(at_, start_ + 1), source_.size());
+    issues_->push_back({static_cast<uint32_t>(start_), "Syntax error: " + std::move(message)});
     return false;
+  }
+  // What was read since the token began is no token.
+  bool no_token() {
+    at_ = std::min(std::max(at_, start_ + 1), source_.size());
+    return fail("token recognition error at: '" +
+                std::string(source_.substr(start_, at_ - start_)) + "'");
   }
   void push(TokenKind kind, std::string value = {}) {
     tokens_->push_back({kind, static_cast<uint32_t>(start_), source_.substr(start_, at_ - start_),
@@ -136,19 +145,17 @@ class Lexer {
     while (at_ + n < source_.size() &&
            (static_cast<unsigned char>(source_[at_ + n]) & 0xc0) == 0x80)
       ++n;
-    return fail("token recognition error at: '" + std::string(source_.substr(at_, n)) + "'");
+    at_ += n;
+    return no_token();
   }
 
   bool quoted_ident() {
     size_t end = source_.find('`', at_ + 1);
-    if (end == std::string_view::npos || end == at_ + 1)
-      return fail("token recognition error at: '" + std::string(source_.substr(at_)) + "'");
+    if (end == std::string_view::npos || end == at_ + 1) return no_token();
     std::string value(source_.substr(at_ + 1, end - at_ - 1));
-    for (char c : value)
-      if (!is_ident(c) && c != '.' && c != '-' && c != '/' && c != ' ')
-        return fail("token recognition error at: '" + std::string(source_.substr(at_, end - at_)) +
-                    "'");
     at_ = end + 1;
+    for (char c : value)
+      if (!is_ident(c) && c != '.' && c != '-' && c != '/' && c != ' ') return no_token();
     push(TokenKind::kQuotedIdent, std::move(value));
     return true;
   }
@@ -191,13 +198,13 @@ class Lexer {
     at_ += triple ? 3 : 1;
     std::string value;
     while (true) {
-      if (at_ >= source_.size()) return unterminated();
+      if (at_ >= source_.size()) return no_token();
       char c = source_[at_];
       if (c == quote && (!triple || (peek(1) == quote && peek(2) == quote))) {
         at_ += triple ? 3 : 1;
         break;
       }
-      if (!triple && (c == '\n' || c == '\r')) return unterminated();
+      if (!triple && (c == '\n' || c == '\r')) return no_token();
       if (c != '\\') {
         value.push_back(c);
         ++at_;
@@ -211,10 +218,6 @@ class Lexer {
     }
     push(bytes ? TokenKind::kBytes : TokenKind::kString, std::move(value));
     return true;
-  }
-
-  bool unterminated() {
-    return fail("token recognition error at: '" + std::string(source_.substr(start_)) + "'");
   }
 
   bool escape(bool bytes, std::string* value) {
@@ -267,7 +270,7 @@ class Lexer {
     }
   }
 
-  bool bad_escape() { return fail("invalid escape sequence"); }
+  bool bad_escape() { return no_token(); }
 
   bool code_escape(size_t n, uint32_t base, bool bytes, std::string* value) {
     uint32_t code = 0;
@@ -289,18 +292,22 @@ class Lexer {
 
   std::string_view source_;
   std::vector<Token>* tokens_;
-  Issue* issue_;
+  std::vector<Issue>* issues_;
   size_t at_ = 0;
   size_t start_ = 0;
 };
 
 }  // namespace
 
-bool tokenize(std::string_view source, std::vector<Token>* tokens, Issue* issue) {
-  return Lexer(source, tokens, issue).run();
+void tokenize(std::string_view source, std::vector<Token>* tokens, std::vector<Issue>* issues) {
+  Lexer(source, tokens, issues).run();
 }
 
-std::string format_issues(std::string_view source, const std::vector<Issue>& issues) {
+std::string format_issues(std::string_view source, std::vector<Issue> issues) {
+  for (size_t i = 1; i < issues.size(); ++i)
+    for (size_t k = i; k > 0 && issues[k].position < issues[k - 1].position; --k)
+      std::swap(issues[k], issues[k - 1]);
+  if (issues.size() > kMaxIssues) issues.resize(kMaxIssues);
   std::string out;
   for (const Issue& issue : issues) {
     size_t position = std::min<size_t>(issue.position, source.size());
@@ -313,15 +320,24 @@ std::string format_issues(std::string_view source, const std::vector<Issue>& iss
     }
     size_t line_end = source.find('\n', line_start);
     if (line_end == std::string_view::npos) line_end = source.size();
+    // Wide characters are pointed at by wide dots.
+    auto wide = [&source](size_t at) {
+      return at < source.size() && static_cast<unsigned char>(source[at]) >= 0x80;
+    };
     size_t column = 0;
-    for (size_t i = line_start; i < position; ++i)
-      column += (static_cast<unsigned char>(source[i]) & 0xc0) != 0x80;
+    std::string pointer;
+    for (size_t i = line_start; i < position; ++i) {
+      if ((static_cast<unsigned char>(source[i]) & 0xc0) == 0x80) continue;
+      ++column;
+      pointer += wide(i) ? "\uff0e" : ".";
+    }
+    pointer += wide(position) ? "\uff3e" : "^";
     if (!out.empty()) out += '\n';
     out += "ERROR: <input>:" + std::to_string(line) + ':' + std::to_string(column + 1) + ": " +
            issue.message;
     out += "\n | ";
     out += source.substr(line_start, line_end - line_start);
-    out += "\n | " + std::string(column, '.') + '^';
+    out += "\n | " + pointer;
   }
   return out;
 }

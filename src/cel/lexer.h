@@ -35,11 +35,12 @@ struct Issue {
   std::string message;
 };
 
-// The text of issues as cel-go prints them: "ERROR: <input>:1:5: undefined field 'x'\n | self.x\n |
+// The text of issues, in order of position, as cel-go prints them: "ERROR: <input>:1:5: undefined
+// field 'x'\n | self.x\n |
 // ....^".
-std::string format_issues(std::string_view source, const std::vector<Issue>& issues);
+std::string format_issues(std::string_view source, std::vector<Issue> issues);
 
-// The tokens, kEnd last. False with an issue when the text holds none.
-bool tokenize(std::string_view source, std::vector<Token>* tokens, Issue* issue);
+// The tokens, kEnd last. What is no token is left out and becomes an issue.
+void tokenize(std::string_view source, std::vector<Token>* tokens, std::vector<Issue>* issues);
 
 }  // namespace kueue::cel

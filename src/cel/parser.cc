@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 namespace kueue::cel {
@@ -39,6 +40,7 @@ constexpr MacroShape kMacros[] = {
     {"transformMap", 4, Macro::kTransformMap, true},
     {"transformMapEntry", 3, Macro::kTransformMapEntry, true},
     {"transformMapEntry", 4, Macro::kTransformMapEntry, true},
+    {"sortBy", 2, Macro::kSortBy, false},
     {"optMap", 2, Macro::kOptMap, false},
     {"optFlatMap", 2, Macro::kOptFlatMap, false},
 };
@@ -52,7 +54,9 @@ class Parser {
     ast_->root = expression();
     if (ast_->root == nullptr) return false;
     if (peek().kind != TokenKind::kEnd) {
-      unexpected("<EOF>");
+      bool last = peek(1).kind == TokenKind::kEnd;
+      fail(peek().position, "Syntax error: " + std::string(last ? "extraneous" : "mismatched") +
+                                " input '" + std::string(peek().text) + "' expecting <EOF>");
       return false;
     }
     return true;
@@ -80,7 +84,8 @@ class Parser {
   }
 
   NodePtr fail(uint32_t position, std::string message) {
-    if (issues_->empty()) issues_->push_back({position, std::move(message)});
+    if (!failed_) issues_->push_back({position, std::move(message)});
+    failed_ = true;
     return nullptr;
   }
   NodePtr unexpected(std::string_view wanted) {
@@ -88,6 +93,19 @@ class Parser {
     std::string text = t.kind == TokenKind::kEnd ? "<EOF>" : std::string(t.text);
     return fail(t.position,
                 "Syntax error: mismatched input '" + text + "' expecting " + std::string(wanted));
+  }
+  bool expect_close(std::string_view close) {
+    if (accept(close)) return true;
+    const Token& t = peek();
+    std::string text = t.kind == TokenKind::kEnd ? "<EOF>" : std::string(t.text);
+    fail(t.position, "Syntax error: missing '" + std::string(close) + "' at '" + text + "'");
+    return false;
+  }
+  // "," or the closing bracket of a list.
+  bool expect_more(std::string_view close) {
+    if (accept(",")) return true;
+    unexpected("{'" + std::string(close) + "', ','}");
+    return false;
   }
   bool expect(std::string_view punct) {
     if (accept(punct)) return true;
@@ -237,7 +255,7 @@ class Parser {
       } else if (accept("[")) {
         bool optional = accept("?");
         NodePtr index = expression();
-        if (index == nullptr || !expect("]")) return nullptr;
+        if (index == nullptr || !expect_close("]")) return nullptr;
         node = binary(NodeKind::kIndex, position, std::move(node), std::move(index));
         node->optional = optional;
       } else {
@@ -251,7 +269,8 @@ class Parser {
     bool optional = accept("?");
     const Token& name = peek();
     if (name.kind != TokenKind::kIdent && name.kind != TokenKind::kQuotedIdent)
-      return unexpected("IDENTIFIER");
+      return fail(name.position,
+                  "Syntax error: no viable alternative at input '." + std::string(name.text) + "'");
     bool quoted = name.kind == TokenKind::kQuotedIdent;
     std::string text = quoted ? name.value : std::string(name.text);
     take();
@@ -274,7 +293,8 @@ class Parser {
       if (argument == nullptr) return false;
       out->push_back(std::move(argument));
       if (accept(")")) return true;
-      if (!expect(",")) return false;
+      if (!is(",")) return expect_close(")");
+      take();
     }
   }
 
@@ -299,9 +319,11 @@ class Parser {
   }
 
   NodePtr has_macro(std::vector<NodePtr> args, uint32_t position) {
-    if (args.size() != 1 || args[0]->kind != NodeKind::kSelect)
-      return fail(args.empty() ? position : args[0]->position, "invalid argument to has() macro");
+    if (args.size() != 1) return fail(position, "undeclared reference to 'has' (in container '')");
+    if (args[0]->kind != NodeKind::kSelect)
+      return fail(args[0]->position, "invalid argument to has() macro");
     args[0]->kind = NodeKind::kHas;
+    args[0]->position = position;
     return std::move(args[0]);
   }
 
@@ -358,7 +380,7 @@ class Parser {
         return identifier(false);
       case TokenKind::kQuotedIdent:
       case TokenKind::kEnd:
-        return unexpected(kExpectedPrimary);
+        return no_primary();
       case TokenKind::kPunct:
         break;
     }
@@ -371,7 +393,7 @@ class Parser {
     }
     if (accept("(")) {
       NodePtr inner = expression();
-      return inner != nullptr && expect(")") ? std::move(inner) : nullptr;
+      return inner != nullptr && expect_close(")") ? std::move(inner) : nullptr;
     }
     if (accept("[")) return list(position);
     if (accept("{")) return map(position);
@@ -379,7 +401,23 @@ class Parser {
       if (peek().kind != TokenKind::kIdent) return unexpected("IDENTIFIER");
       return identifier(true);
     }
-    return unexpected(kExpectedPrimary);
+    return no_primary();
+  }
+
+  // What could begin a primary.
+  static bool begins_primary(const Token& t) {
+    if (t.kind == TokenKind::kEnd || t.kind == TokenKind::kQuotedIdent) return false;
+    if (t.kind != TokenKind::kPunct) return true;
+    static constexpr std::string_view kStarts[] = {"[", "{",    "(",     ".",   "-",
+                                                   "!", "true", "false", "null"};
+    return std::find(std::begin(kStarts), std::end(kStarts), t.text) != std::end(kStarts);
+  }
+
+  NodePtr no_primary() {
+    if (peek().kind == TokenKind::kEnd || !begins_primary(peek(1)))
+      return unexpected(kExpectedPrimary);
+    return fail(peek().position, "Syntax error: extraneous input '" + std::string(peek().text) +
+                                     "' expecting " + std::string(kExpectedPrimary));
   }
 
   NodePtr identifier(bool leading_dot) {
@@ -403,6 +441,7 @@ class Parser {
     std::string text(t.text);
     if (t.kind == TokenKind::kDouble) {
       double d = std::strtod(text.c_str(), nullptr);
+      if (std::isinf(d)) return fail(t.position, "invalid double literal");
       return constant(t.position, Value::of_double(negative ? -d : d), TypeKind::kDouble);
     }
     bool is_unsigned = t.kind == TokenKind::kUint;
@@ -431,7 +470,7 @@ class Parser {
       mark_optional(*node, node->children.size(), optional);
       node->children.push_back(std::move(item));
       if (accept("]")) break;
-      if (!expect(",")) return nullptr;
+      if (!expect_more("]")) return nullptr;
     }
     return node;
   }
@@ -441,14 +480,14 @@ class Parser {
     while (!accept("}")) {
       bool optional = accept("?");
       NodePtr key = expression();
-      if (key == nullptr || !expect(":")) return nullptr;
+      if (key == nullptr || !expect_close(":")) return nullptr;
       NodePtr value = expression();
       if (value == nullptr) return nullptr;
       mark_optional(*node, node->children.size() / 2, optional);
       node->children.push_back(std::move(key));
       node->children.push_back(std::move(value));
       if (accept("}")) break;
-      if (!expect(",")) return nullptr;
+      if (!expect_more("}")) return nullptr;
     }
     return node;
   }
@@ -468,6 +507,7 @@ class Parser {
   std::vector<Issue>* issues_;
   size_t at_ = 0;
   int depth_ = 0;
+  bool failed_ = false;  // only the first error of the grammar is told
 };
 
 }  // namespace
@@ -483,12 +523,9 @@ std::unique_ptr<Ast> parse(std::string_view source, std::vector<Issue>* issues) 
   auto ast = std::make_unique<Ast>();
   ast->source = std::string(source);
   std::vector<Token> tokens;
-  Issue issue;
-  if (!tokenize(ast->source, &tokens, &issue)) {
-    issues->push_back(std::move(issue));
-    return nullptr;
-  }
-  if (!Parser(ast.get(), std::move(tokens), issues).run()) return nullptr;
+  tokenize(ast->source, &tokens, issues);
+  bool parsed = Parser(ast.get(), std::move(tokens), issues).run();
+  if (!parsed || !issues->empty()) return nullptr;
   return ast;
 }
 

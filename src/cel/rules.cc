@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "json/json.h"
 #include "schema/errors.h"
 
 namespace kueue::cel {
@@ -92,72 +93,89 @@ ErrorCause violation(const schema::Rule& rule, const json::Value& self, std::str
 
 }  // namespace
 
-std::shared_ptr<const RulePrograms> RulePrograms::compile(const schema::Type& root,
-                                                          std::string_view path) {
+std::shared_ptr<const RulePrograms> RulePrograms::compile(const schema::Type& root) {
   auto programs = std::make_shared<RulePrograms>();
-  programs->walk(root, std::string(path));
+  programs->walk(root);
   return programs;
 }
 
-void RulePrograms::walk(const schema::Type& type, const std::string& path) {
-  if (!seen_.emplace(&type, true).second) return;
-  if (!type.rules.empty()) add(type, path);
-  std::string dot = path.empty() ? "" : path + ".";
-  for (const schema::Field& field : type.fields)
-    if (field.type) walk(*field.type, dot + "properties[" + std::string(field.name) + "]");
-  if (type.element)
-    walk(*type.element,
-         dot + (type.kind == schema::Kind::kList ? "items" : "additionalProperties"));
+namespace {
+
+// One expression of a rule; an error with Kubernetes' text when it cannot be used.
+Result<std::shared_ptr<const Program>> compile_expression(const schema::Type& type,
+                                                          const schema::Rule& rule, bool message) {
+  CelType self = type_of_schema(&type);
+  CelType old = rule.optional_old_self ? CelType::optional(self) : self;
+  std::string_view source = message ? rule.message_expression : rule.rule;
+  Result<std::shared_ptr<const Program>> program =
+      compile(source, {{"self", std::move(self)}, {"oldSelf", std::move(old)}});
+  if (!program.ok()) {
+    if (!message) return program;
+    return make_error(ErrorCode::kInvalid, "messageExpression " + program.error().message);
+  }
+  TypeKind kind = (*program)->type().kind;
+  if (kind == TypeKind::kDyn || kind == (message ? TypeKind::kString : TypeKind::kBool))
+    return program;
+  return make_error(ErrorCode::kInvalid, message ? "messageExpression must evaluate to a string"
+                                                 : "cel expression must evaluate to a bool");
 }
 
-void RulePrograms::add(const schema::Type& type, const std::string& path) {
-  std::vector<Rule>& out = rules_[&type];
-  for (size_t i = 0; i < type.rules.size(); ++i) {
-    const schema::Rule& source = type.rules[i];
+// The rule as kube-apiserver prints it in errors.
+std::string rule_text(const schema::Rule& rule) {
+  json::Value out = json::Value::object({
+      {"Rule", rule.rule},
+      {"Message", rule.message},
+      {"MessageExpression", rule.message_expression},
+      {"Reason", rule.reason.empty() ? json::Value() : json::Value(rule.reason)},
+      {"FieldPath", rule.field_path},
+      {"OptionalOldSelf", rule.optional_old_self ? json::Value(true) : json::Value()},
+  });
+  return json::write(out);
+}
+
+}  // namespace
+
+void RulePrograms::walk(const schema::Type& type) {
+  if (!seen_.emplace(&type, true).second) return;
+  for (const schema::Rule& source : type.rules) {
     Rule rule;
     rule.source = &source;
     rule.field_path = normalize_field_path(source.field_path);
-    CelType self = type_of_schema(&type);
-    CelType old = source.optional_old_self ? CelType::optional(self) : self;
-    std::vector<Variable> variables = {{"self", self}, {"oldSelf", old}};
-    std::string at =
-        (path.empty() ? "" : path + ".") + "x-kubernetes-validations[" + std::to_string(i) + "].";
-    auto refuse = [&](std::string_view field, std::string_view text, const std::string& why) {
-      problems_.push_back(cause("FieldValueInvalid",
-                                "Invalid value: " + schema::go_quote(text) + ": " + why,
-                                at + std::string(field)));
-    };
-    Result<std::shared_ptr<const Program>> program = cel::compile(source.rule, variables);
-    if (!program.ok()) {
-      rule.error = program.error().message;
-      refuse("rule", source.rule, rule.error);
-    } else if ((*program)->type().kind != TypeKind::kBool &&
-               (*program)->type().kind != TypeKind::kDyn) {
-      rule.error = "cel expression must evaluate to a bool";
-      refuse("rule", source.rule, rule.error);
-    } else {
+    Result<std::shared_ptr<const Program>> program = compile_expression(type, source, false);
+    if (program.ok()) {
       rule.program = *program;
       rule.uses_old = rule.program->uses(1);
-      if (source.optional_old_self && !rule.uses_old)
-        refuse("optionalOldSelf", "true", "may not be set if oldSelf is not used in rule");
+    } else {
+      rule.error = program.error().message;
     }
     if (!source.message_expression.empty()) {
-      Result<std::shared_ptr<const Program>> message =
-          cel::compile(source.message_expression, variables);
-      if (!message.ok()) {
-        refuse("messageExpression", source.message_expression,
-               "messageExpression " + message.error().message);
-      } else if ((*message)->type().kind != TypeKind::kString &&
-                 (*message)->type().kind != TypeKind::kDyn) {
-        refuse("messageExpression", source.message_expression,
-               "messageExpression must evaluate to a string");
-      } else {
-        rule.message_expression = *message;
-      }
+      Result<std::shared_ptr<const Program>> message = compile_expression(type, source, true);
+      if (message.ok()) rule.message_expression = *message;
     }
     ++count_;
-    out.push_back(std::move(rule));
+    rules_[&type].push_back(std::move(rule));
   }
+  for (const schema::Field& field : type.fields)
+    if (field.type) walk(*field.type);
+  if (type.element) walk(*type.element);
+}
+
+void check_rule(const schema::Type& type, const schema::Rule& rule, const schema::Path& at,
+                std::vector<ErrorCause>& errors) {
+  auto refuse = [&](std::string_view field, const std::string& why) {
+    errors.push_back(cause("FieldValueInvalid", "Invalid value: " + rule_text(rule) + ": " + why,
+                           at.child(field).str()));
+  };
+  Result<std::shared_ptr<const Program>> program = compile_expression(type, rule, false);
+  if (!program.ok()) refuse("rule", program.error().message);
+  if (program.ok() && rule.optional_old_self && !(*program)->uses(1))
+    errors.push_back(
+        cause("FieldValueInvalid",
+              "Invalid value: true: option may not be set if oldSelf is not used in rule",
+              at.child("optionalOldSelf").str()));
+  if (rule.message_expression.empty()) return;
+  Result<std::shared_ptr<const Program>> message = compile_expression(type, rule, true);
+  if (!message.ok()) refuse("messageExpression", message.error().message);
 }
 
 const std::vector<RulePrograms::Rule>* RulePrograms::find(const schema::Type& type) const {

@@ -19,14 +19,9 @@ namespace kueue::cel {
 // it.
 class RulePrograms {
  public:
-  // `path` is where the schema stands in its CRD, e.g. "spec.versions[0].schema.openAPIV3Schema".
-  static std::shared_ptr<const RulePrograms> compile(const schema::Type& root,
-                                                     std::string_view path = {});
-
-  // What does not compile, as the API server refuses a CRD for it: field
-  // "PATH.properties[spec].x-kubernetes-validations[0].rule", message `Invalid value: "RULE":
-  // compilation failed: ...`. Such a rule fails every object that it is evaluated for.
-  const std::vector<ErrorCause>& problems() const { return problems_; }
+  // A rule that does not compile fails every object that it is evaluated for; check_rule tells
+  // beforehand.
+  static std::shared_ptr<const RulePrograms> compile(const schema::Type& root);
   size_t count() const { return count_; }
 
   struct Rule {
@@ -41,14 +36,17 @@ class RulePrograms {
   const std::vector<Rule>* find(const schema::Type& type) const;
 
  private:
-  void walk(const schema::Type& type, const std::string& path);
-  void add(const schema::Type& type, const std::string& path);
+  void walk(const schema::Type& type);
 
   std::map<const schema::Type*, std::vector<Rule>> rules_;
   std::map<const schema::Type*, bool> seen_;
-  std::vector<ErrorCause> problems_;
   size_t count_ = 0;
 };
+
+// A schema::RuleCheck: appends what kube-apiserver has against a rule of a CRD, at the fields
+// "rule" and "messageExpression" of its entry `at`: what does not compile or yields another type.
+void check_rule(const schema::Type& type, const schema::Rule& rule, const schema::Path& at,
+                std::vector<ErrorCause>& errors);
 
 // Evaluates the rules of one object: 1 000 000 units per expression, 10 000 000 in all.
 class ObjectRules final : public schema::RuleEvaluator {

@@ -146,7 +146,7 @@ bool parse_timestamp(std::string_view text, Value::Seconds* out) {
   if (!parse_offset(text, &offset) || !text.empty()) return false;
   int64_t seconds = seconds_from_civil(year, month, day, hour, minute, second) - offset;
   if (!timestamp_in_range(seconds)) return false;
-  *out = {seconds, nanos};
+  *out = {seconds, nanos, static_cast<int32_t>(offset)};
   return true;
 }
 
@@ -203,8 +203,8 @@ bool parse_zone(std::string_view text, int64_t* offset_seconds) {
   return true;
 }
 
-std::string format_timestamp(int64_t seconds, int32_t nanos) {
-  Civil c = civil_from_seconds(seconds);
+std::string format_timestamp(int64_t seconds, int32_t nanos, int32_t offset) {
+  Civil c = civil_from_seconds(seconds + offset);
   std::string out = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", c.year, c.month, c.day,
                                 c.hour, c.minute, c.second);
   if (nanos != 0) {
@@ -212,7 +212,9 @@ std::string format_timestamp(int64_t seconds, int32_t nanos) {
     while (fraction.back() == '0') fraction.pop_back();
     out += '.' + fraction;
   }
-  return out + 'Z';
+  if (offset == 0) return out + 'Z';
+  int minutes = (offset < 0 ? -offset : offset) / 60;
+  return out + fmt::format("{}{:02}:{:02}", offset < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }
 
 std::string format_cel_duration(int64_t ns) {

@@ -66,8 +66,6 @@ CelType type_of_schema(const schema::Type* schema) {
       return CelType::map(TypeKind::kString,
                           schema->element ? type_of_schema(&*schema->element) : CelType());
     case schema::Kind::kStruct: {
-      if (schema->fields.empty() && (schema->preserve_unknown || schema->embedded_resource))
-        return TypeKind::kDyn;
       CelType t(TypeKind::kObject);
       t.schema = schema;
       return t;
@@ -102,8 +100,7 @@ std::string to_string(const CelType& type) {
     case TypeKind::kMap:
       return "map(" + param(0) + ", " + param(1) + ")";
     case TypeKind::kObject:
-      return type.schema == nullptr || type.schema->name.empty() ? "object"
-                                                                 : std::string(type.schema->name);
+      return "object";
     case TypeKind::kTimestamp:
       return "timestamp";
     case TypeKind::kDuration:
@@ -128,11 +125,8 @@ bool assignable(const CelType& from, const CelType& to) {
            other == TypeKind::kTimestamp || other == TypeKind::kDuration ||
            other == TypeKind::kOpaque || other == TypeKind::kOptional;
   }
-  if (from.kind != to.kind) {
-    // Objects are maps from field names for what asks for a map.
-    return (from.kind == TypeKind::kObject && to.kind == TypeKind::kMap) ||
-           (from.kind == TypeKind::kMap && to.kind == TypeKind::kObject);
-  }
+  if (from.kind != to.kind) return false;
+  if (from.kind == TypeKind::kObject) return from.schema == to.schema;
   if (from.kind == TypeKind::kOpaque) return from.name == to.name;
   for (size_t i = 0; i < from.params.size() && i < to.params.size(); ++i)
     if (!assignable(from.params[i], to.params[i])) return false;

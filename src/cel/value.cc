@@ -78,7 +78,7 @@ Value timestamp_from(std::string_view text, Arena& arena) {
   Value::Seconds t{};
   if (!parse_timestamp(text, &t))
     return make_error(arena, "type conversion error from 'string' to 'google.protobuf.Timestamp'");
-  return Value::of_timestamp(t.seconds, t.nanos);
+  return Value::of_timestamp(t.seconds, t.nanos, t.offset);
 }
 
 Value string_from_json(const std::string& text, const schema::Type* type, Arena& arena) {
@@ -174,10 +174,10 @@ Value Value::of_duration(int64_t ns) {
   v.integer = ns;
   return v;
 }
-Value Value::of_timestamp(int64_t seconds, int32_t nanos) {
+Value Value::of_timestamp(int64_t seconds, int32_t nanos, int32_t offset) {
   Value v;
   v.kind = Kind::kTimestamp;
-  v.time = {seconds, nanos};
+  v.time = {seconds, nanos, offset};
   return v;
 }
 Value Value::of_optional(const Value* inner) {
@@ -250,6 +250,9 @@ bool map_find(const Value& map, const Value& key, Arena& arena, Value* found) {
     if (key.kind != Kind::kString) return false;
     const json::Value* member = map.document->find(key.str());
     if (member == nullptr) return false;
+    // What a schema does not name is not there, even where it is preserved.
+    bool fields = map.type != nullptr && map.type->kind == schema::Kind::kStruct;
+    if (fields && map.type->field(key.str()) == nullptr) return false;
     *found = from_json(*member, member_type(map.type, key.str()), arena);
     return true;
   }
@@ -270,18 +273,26 @@ Entry map_entry(const Value& map, size_t i, Arena& arena) {
           from_json(member.second, member_type(map.type, member.first), arena)};
 }
 
-Value make_map(std::span<Entry> entries, Arena& arena) {
+Value make_map(std::span<const Entry> entries, Arena& arena) {
   for (const Entry& entry : entries)
-    if (key_rank(entry.key) == 3 || entry.key.kind == Kind::kDouble)
+    if (key_rank(entry.key) == 3)
       return make_error(arena, "unsupported key type: " + std::string(type_name(entry.key)));
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return key_less(a.key, b.key); });
-  for (size_t i = 1; i < entries.size(); ++i)
-    if (!key_less(entries[i - 1].key, entries[i].key))
-      return make_error(arena, "Failed with repeated key");
+  std::vector<uint32_t> order(entries.size());
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&entries](uint32_t a, uint32_t b) {
+    if (key_less(entries[a].key, entries[b].key)) return true;
+    return !key_less(entries[b].key, entries[a].key) && a < b;
+  });
+  Entry* kept = arena.array<Entry>(entries.size());
+  size_t count = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    bool repeated =
+        i + 1 < order.size() && !key_less(entries[order[i]].key, entries[order[i + 1]].key);
+    if (!repeated) kept[count++] = entries[order[i]];
+  }
   Value v;
   v.kind = Kind::kMap;
-  v.entries = {entries.data(), entries.size()};
+  v.entries = {kept, count};
   return v;
 }
 
@@ -289,23 +300,10 @@ namespace {
 
 int order(bool less, bool greater) { return less ? -1 : greater ? 1 : 0; }
 
-int compare_int_double(int64_t i, double d) {
-  if (std::isnan(d)) return 2;
-  if (d >= 9223372036854775808.0) return -1;
-  if (d < -9223372036854775808.0) return 1;
-  auto whole = static_cast<int64_t>(d);
-  if (i != whole) return i < whole ? -1 : 1;
-  double fraction = d - static_cast<double>(whole);
-  return order(fraction > 0, fraction < 0);
-}
-
-int compare_uint_double(uint64_t u, double d) {
-  if (std::isnan(d)) return 2;
-  if (d < 0) return 1;
-  if (d >= 18446744073709551616.0) return -1;
-  auto whole = static_cast<uint64_t>(d);
-  if (u != whole) return u < whole ? -1 : 1;
-  return order(d > static_cast<double>(whole), false);
+// Integers meet doubles as doubles, as kube-apiserver compares them.
+int compare_doubles(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return 2;
+  return order(a<b, a> b);
 }
 
 int flip(int c) { return c == 1 ? -1 : c == -1 ? 1 : c; }
@@ -318,9 +316,10 @@ int compare_numbers(const Value& a, const Value& b) {
     return order(a.real<b.real, a.real> b.real);
   }
   if (a.kind == Kind::kDouble) return flip(compare_numbers(b, a));
-  if (a.kind == Kind::kInt && b.kind == Kind::kDouble) return compare_int_double(a.integer, b.real);
+  if (a.kind == Kind::kInt && b.kind == Kind::kDouble)
+    return compare_doubles(static_cast<double>(a.integer), b.real);
   if (a.kind == Kind::kUint && b.kind == Kind::kDouble)
-    return compare_uint_double(a.unsigned_, b.real);
+    return compare_doubles(static_cast<double>(a.unsigned_), b.real);
   if (a.kind == Kind::kUint) return flip(compare_numbers(b, a));
   if (a.integer < 0) return -1;
   auto whole = static_cast<uint64_t>(a.integer);
@@ -361,16 +360,16 @@ bool unordered_list(const Value& list) {
 
 // The item of `list` that has the identity of `item`: equal for sets, equal keys for list maps;
 // size when there is none.
-size_t find_item(const Value& list, const Value& item, Arena& arena) {
+size_t find_item(const Value& list, const Value& item, const schema::Type& type, Arena& arena) {
   size_t n = container_size(list);
   for (size_t i = 0; i < n; ++i) {
     Value other = list_item(list, i, arena);
-    if (list.type->list_type == schema::ListType::kSet) {
+    if (type.list_type == schema::ListType::kSet) {
       if (is_equal(item, other, arena)) return i;
       continue;
     }
     bool same = true;
-    for (std::string_view key : list.type->list_map_keys) {
+    for (std::string_view key : type.list_map_keys) {
       Value name = Value::of_string(key), x, y;
       bool in_item = item.kind == Kind::kMap && map_find(item, name, arena, &x);
       bool in_other = other.kind == Kind::kMap && map_find(other, name, arena, &y);
@@ -387,10 +386,10 @@ size_t find_item(const Value& list, const Value& item, Arena& arena) {
 Value equal_lists(const Value& a, const Value& b, Arena& arena) {
   size_t n = container_size(a);
   if (n != container_size(b)) return Value::of_bool(false);
-  if (unordered_list(a) && unordered_list(b)) {
+  if (unordered_list(a)) {
     for (size_t i = 0; i < n; ++i) {
       Value item = list_item(a, i, arena);
-      size_t at = find_item(b, item, arena);
+      size_t at = find_item(b, item, *a.type, arena);
       if (at == n) return Value::of_bool(false);
       if (a.type->list_type == schema::ListType::kMap) {
         Value same = equals(item, list_item(b, at, arena), arena);
@@ -533,7 +532,7 @@ json::Value to_json(const Value& value, Arena& arena) {
     case Kind::kType:
       return json::Value(value.str());
     case Kind::kTimestamp:
-      return json::Value(format_timestamp(value.time.seconds, value.time.nanos));
+      return json::Value(format_timestamp(value.time.seconds, value.time.nanos, value.time.offset));
     case Kind::kDuration:
       return json::Value(format_cel_duration(value.integer));
     case Kind::kOptional:

@@ -105,7 +105,8 @@ struct Value {
   };
   struct Seconds {
     int64_t seconds;
-    int32_t nanos;  // 0..999,999,999
+    int32_t nanos;   // 0..999,999,999
+    int32_t offset;  // seconds east of UTC of the text it came from: only string() shows it
   };
   struct Items {
     const Value* data;
@@ -147,7 +148,7 @@ struct Value {
   static Value error(std::string_view message);
   static Value of_list(std::span<const Value> items);
   static Value of_duration(int64_t ns);
-  static Value of_timestamp(int64_t seconds, int32_t nanos);
+  static Value of_timestamp(int64_t seconds, int32_t nanos, int32_t offset = 0);
   static Value of_optional(const Value* inner);
 
   bool is_error() const { return kind == Kind::kError; }
@@ -181,8 +182,9 @@ bool map_find(const Value& map, const Value& key, Arena& arena, Value* found);
 // Entry i of a map in its stored order.
 Entry map_entry(const Value& map, size_t i, Arena& arena);
 
-// The list or map of the given entries; sorts them. A repeated key is an error value.
-Value make_map(std::span<Entry> entries, Arena& arena);
+// The map of the given entries. Of equal keys the last counts. A key that is no bool, number or
+// text is an error value.
+Value make_map(std::span<const Entry> entries, Arena& arena);
 
 // CEL's ==: numbers compare across types, other types never equal each other; lists and maps
 // deeply; list sets and maps of a schema without regard to order. An error inside is an error.
@@ -207,7 +209,7 @@ inline Value no_such_overload() { return Value::error("no such overload"); }
 
 // Texts of the scalar types, as string() makes them.
 std::string format_double(double d);
-std::string format_timestamp(int64_t seconds, int32_t nanos);
+std::string format_timestamp(int64_t seconds, int32_t nanos, int32_t offset = 0);
 std::string format_cel_duration(int64_t ns);
 
 }  // namespace kueue::cel
