@@ -62,7 +62,7 @@ TEST(Equal, DiffPaths) {
       R"({"q":{"cpu":"1000m","mem":"2Gi","x":"1"},"items":[{"name":"b","v":3},{"name":"c"}],"plain":[{"v":2},{}],"new":{"y":1}})");
   EXPECT_EQ(diff_paths(kObject, a, b),
             (std::vector<std::string>{"q.mem", "q.x", "items[name=a]", "items[name=b].v",
-                                      "items[name=c]", "plain[0].v", "gone", "new"}));
+                                      "items[name=c]", "plain[0].v", "plain[1]", "gone", "new"}));
   EXPECT_EQ(diff_paths(kObject, a, b, 2).size(), 2u);
   EXPECT_TRUE(diff_paths(kObject, a, a).empty());
 }

@@ -111,7 +111,9 @@ class Merger {
       static const json::Array kNothing;
       const json::Array& base = old != nullptr && old->is_array() ? old->as_array() : kNothing;
       KUEUE_ASSIGN(json::Array merged, merge_list(*field, base, value, patch, depth + 1));
-      object.set(key, json::Value(std::move(merged)));
+      // Nothing but directives does not make a list.
+      if (old != nullptr || !merged.empty() || value.as_array().empty())
+        object.set(key, json::Value(std::move(merged)));
       return {};
     }
     object.set(key, value);
