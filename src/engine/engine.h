@@ -22,6 +22,8 @@ struct World;  // all tables of the engine (engine/world.h)
 
 struct CycleInput {
   Instant now;
+  // Look at every head, also at blocked ones for which nothing has changed.
+  bool every_head = false;
 };
 
 struct Plan {
@@ -93,8 +95,9 @@ struct PendingWorkload {
 };
 
 struct AfsUsage {
-  std::vector<std::pair<std::string, double>> consumed;  // in internal units, sorted by resource
-  std::vector<std::pair<Key, ResourceAmounts>> penalties;
+  bool known = false;
+  std::vector<std::pair<std::string, Nanos>> consumed;  // cpu in cores; sorted by resource
+  std::vector<std::pair<Key, std::vector<std::pair<std::string, Nanos>>>> penalties;
   Instant last_update;
 };
 

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/model/nanos.h"
 #include "engine/model/objects.h"
 
 namespace kueue::engine {
@@ -100,7 +101,7 @@ struct FlushRetries {};
 // (behaviour.md 11).
 struct ConsumedUsage {
   Key local_queue;
-  std::vector<std::pair<std::string, double>> consumed;
+  std::vector<std::pair<std::string, Nanos>> consumed;  // cpu in cores
   Instant last_update;
 };
 // A sampling interval has passed: decay and add what is admitted now.

@@ -1,0 +1,160 @@
+// plan(): one scheduling cycle from heads to commands (behaviour.md 4).
+#include <algorithm>
+
+#include "engine/cycle/entry.h"
+#include "engine/queue/digest.h"
+
+namespace kueue::engine {
+
+void assume(World& world, const Entry& entry, const Admit& command);  // cycle/admit.cc
+
+namespace {
+
+std::vector<Target> targets_of(const World& world, const std::vector<Victim>& victims) {
+  std::vector<Target> out;
+  for (const Victim& v : victims) out.push_back({world.object(v.id).key, world.object(v.id).uid, v.reason});
+  std::sort(out.begin(), out.end(), [](const Target& a, const Target& b) { return a.key < b.key; });
+  return out;
+}
+
+std::vector<PodSetExplanation> explain_pod_sets(const Workload& w, const Assignment& assignment) {
+  std::vector<PodSetExplanation> out;
+  for (const PodSetResult& ps : assignment.pod_sets)
+    out.push_back({w.pod_sets[ps.index].name, ps.attempts, ps.reasons, ps.error});
+  return out;
+}
+
+Decision decision_of(const World& world, const Entry& entry) {
+  const Workload& w = world.object(entry.id());
+  Decision d;
+  d.key = w.key;
+  d.cluster_queue = world.queues[entry.queue].spec.name;
+  d.nominated = entry.nominated;
+  if (entry.nominated) {
+    d.mode = entry.assignment.mode();
+    d.borrow = entry.assignment.borrow;
+    d.pod_sets = explain_pod_sets(w, entry.assignment);
+  }
+  d.status = entry.status;
+  d.requeue = entry.requeue;
+  d.pending = entry.pending;
+  d.message = entry.message;
+  d.is_preemptor = entry.head.is_preemptor;
+  d.targets = targets_of(world, entry.victims);
+  return d;
+}
+
+void mark_seen(World& world, const Entry& entry) {
+  WorkloadRecord& r = world.record(entry.id());
+  r.seen_epoch = world.epoch;
+  r.seen_version = r.version;
+  r.seen_tree_epoch = world.tree_epoch_of(entry.queue);
+}
+
+SetPending pending_command(const World& world, const Entry& entry) {
+  const Workload& w = world.object(entry.id());
+  SetPending out;
+  out.key = w.key;
+  out.uid = w.uid;
+  out.cluster_queue = world.queues[entry.queue].spec.name;
+  out.reason = entry.pending;
+  out.message = entry.message;
+  out.blocked_on_gates = entry.blocked_on_gates;
+  return out;
+}
+
+// Sends an entry that was not admitted back to where it waits, and says so.
+void return_entry(World& world, Plan& plan, Entry& entry) {
+  if (entry.status != EntryStatus::kNotNominated && entry.requeue == RequeueReason::kGeneric)
+    entry.requeue = RequeueReason::kFailedAfterNomination;
+  SetPending command = pending_command(world, entry);
+  if (queue_second_pass(world, entry.id(), entry.head.iteration)) {
+    command.second_pass_failed = true;
+    command.write = false;
+    plan.commands.push_back(std::move(command));
+    return;
+  }
+  requeue(world, entry.id(), entry.requeue,
+          entry.pending == PendingReason::kNone ? PendingReason::kPendingEvaluation : entry.pending);
+  if (entry.status == EntryStatus::kNominated) return;
+  const Workload& w = world.object(entry.id());
+  for (size_t i = 0; i < w.pod_sets.size(); ++i) {
+    ResourceList total;
+    for (const auto& [resource, amount] : world.shapes[world.record(entry.id()).shapes[i]].requests)
+      total.emplace_back(resource, amount * effective_count(world, w, w.pod_sets[i]));
+    command.resource_requests.emplace_back(w.pod_sets[i].name, world.names.amounts(total));
+  }
+  plan.commands.push_back(std::move(command));
+}
+
+std::vector<Entry> collect_entries(World& world, bool every_head, std::vector<Entry>& rejected) {
+  std::vector<Entry> entries;
+  for (const Head& head : take_heads(world, !every_head)) {
+    Entry entry;
+    entry.head = head;
+    const WorkloadRecord& r = world.record(head.id);
+    entry.queue = head.second_pass && r.reservation ? r.reservation->queue : r.queue;
+    if (!entry.queue.valid()) continue;
+    (may_be_nominated(world, entry) ? entries : rejected).push_back(std::move(entry));
+  }
+  return entries;
+}
+
+void finish(World& world, Plan& plan, std::vector<Entry*>& done, std::vector<Entry>& rejected) {
+  size_t command = 0;
+  for (Entry* entry : done) {
+    if (entry->status != EntryStatus::kAssumed) continue;
+    while (!std::holds_alternative<Admit>(plan.commands[command])) ++command;
+    assume(world, *entry, std::get<Admit>(plan.commands[command]));
+    if (world.record(entry->id()).place == Place::kInFlight) leave_flight(world, entry->id());
+    ++command;
+  }
+  plan.keep_going = done.empty() && rejected.empty();
+  for (Entry* entry : done) {
+    if (entry->status == EntryStatus::kAssumed || entry->status == EntryStatus::kEvicted) {
+      plan.keep_going = true;
+    } else {
+      return_entry(world, plan, *entry);
+    }
+    plan.why.decisions.push_back(decision_of(world, *entry));
+  }
+  for (Entry& entry : rejected) {
+    if (entry.silent) {
+      if (world.record(entry.id()).place == Place::kInFlight) leave_flight(world, entry.id());
+      continue;
+    }
+    return_entry(world, plan, entry);
+    plan.why.decisions.push_back(decision_of(world, entry));
+  }
+  for (Entry* entry : done) mark_seen(world, *entry);
+  for (Entry& entry : rejected) mark_seen(world, entry);
+}
+
+}  // namespace
+
+Plan plan(State& state, const CycleInput& input) {
+  World& world = state.world();
+  world.now = std::max(world.now, input.now);
+  world.forest.settle();
+  ++world.cycle;
+  Plan result;
+  std::vector<Entry> rejected;
+  std::vector<Entry> entries = collect_entries(world, input.every_head, rejected);
+  std::vector<Entry*> done;
+  {
+    Overlay overlay(world);
+    Cycle cycle{.overlay = overlay, .plan = result};
+    for (Entry& entry : entries) nominate(overlay, entry);
+    EntryOrder order(cycle, entries);
+    while (Entry* entry = order.next()) {
+      process(cycle, *entry);
+      done.push_back(entry);
+    }
+    result.why.preemption_skips.assign(cycle.skips.begin(), cycle.skips.end());
+    result.why.recomputations = std::move(cycle.recomputations);
+  }
+  finish(world, result, done, rejected);
+  return result;
+}
+
+}  // namespace kueue::engine

@@ -1,0 +1,33 @@
+#include "engine/explain/flavors_considered.h"
+
+namespace kueue::engine {
+namespace {
+
+std::string attempt_text(const FlavorAttempt& a) {
+  std::string out = a.flavor + "(";
+  if (a.mode == PreemptMode::kNoFit || a.mode == PreemptMode::kFit)
+    out += preempt_mode_text(a.mode);
+  else
+    out += std::string("preemptionMode=") + preempt_mode_text(a.mode);
+  if (a.borrow > 0) out += ";borrow=" + std::to_string(a.borrow);
+  for (const Reason& reason : a.reasons) out += ";" + render(reason);
+  return out + ")";
+}
+
+}  // namespace
+
+std::string flavors_considered(const Workload& workload, const Assignment& assignment) {
+  std::string out;
+  for (const PodSetResult& ps : assignment.pod_sets) {
+    std::string line;
+    for (const FlavorAttempt& a : ps.attempts) {
+      if (a.mode == PreemptMode::kFit && a.borrow == 0 && a.reasons.empty()) continue;
+      line += (line.empty() ? "" : ", ") + attempt_text(a);
+    }
+    if (line.empty()) continue;
+    out += (out.empty() ? "" : " | ") + workload.pod_sets[ps.index].name + ": " + line;
+  }
+  return out;
+}
+
+}  // namespace kueue::engine

@@ -1,0 +1,386 @@
+// Chooses flavors: pod set by pod set, resource group by resource group, flavor by flavor (behaviour.md 6).
+#include <algorithm>
+
+#include "engine/flavor/assignment.h"
+#include "engine/flavor/match.h"
+#include "engine/preempt/simulate.h"
+#include "engine/queue/digest.h"
+#include "engine/topology/assign.h"
+
+namespace kueue::engine {
+namespace {
+
+// (mode, borrow) of a flavor: how good it is.
+struct Quality {
+  PreemptMode mode = PreemptMode::kNoFit;
+  int32_t borrow = 0;
+};
+
+bool viable(PreemptMode mode) { return mode > PreemptMode::kNoCandidates; }
+
+bool better(const Quality& a, const Quality& b, FungibilityPreference preference) {
+  if (!viable(a.mode) || !viable(b.mode)) {
+    if (a.mode != b.mode) return a.mode > b.mode;
+    return a.mode != PreemptMode::kNoFit && a.borrow < b.borrow;
+  }
+  if (preference == FungibilityPreference::kBorrowingOverPreemption)
+    return a.mode != b.mode ? a.mode > b.mode : a.borrow < b.borrow;
+  return a.borrow != b.borrow ? a.borrow < b.borrow : a.mode > b.mode;
+}
+
+// The worse one of two resources in one flavor.
+bool worse(const Quality& a, const Quality& b, FungibilityPreference preference) { return better(b, a, preference); }
+
+bool try_next(const Quality& q, const Fungibility& f) {
+  if (!viable(q.mode)) return true;
+  if ((q.mode == PreemptMode::kPreempt || q.mode == PreemptMode::kReclaim) &&
+      f.when_can_preempt == FungibilityPolicy::kTryNextFlavor)
+    return true;
+  return q.borrow > 0 && f.when_can_borrow == FungibilityPolicy::kTryNextFlavor;
+}
+
+// Pod sets that share flavors.
+struct PodSetGroup {
+  std::vector<size_t> members;  // pod set indexes
+  ResourceList requests;        // summed
+};
+
+class Assigner {
+ public:
+  Assigner(Overlay& overlay, WorkloadId id, QueueId queue, const AssignOptions& options)
+      : overlay_(overlay),
+        world_(overlay.world()),
+        id_(id),
+        record_(world_.record(id)),
+        workload_(*record_.object),
+        queue_(world_.queues[queue]),
+        queue_id_(queue),
+        options_(options) {}
+
+  Assignment run();
+
+ private:
+  void collect_requests();
+  bool assign_group(const PodSetGroup& group);
+  // Flavors for all resources of the group of `resource`; empty = none fits.
+  std::vector<FlavorChoice> find_flavors(const PodSetGroup& group, ResourceId resource, PodSetResult& status);
+  std::optional<Reason> mismatch(const PodSetGroup& group, const GroupRecord& resources, FlavorId flavor) const;
+  std::optional<Reason> excluded(const PodSetGroup& group, FlavorId flavor, const ResourceList& requests) const;
+  Quality fit(const PodSetGroup& group, FrId fr, Amount request, std::vector<Reason>& reasons, PendingReason& no_fit);
+  int32_t first_to_try(const PodSetGroup& group, ResourceId resource) const;
+  Amount replaced_request(const PodSetGroup& group, ResourceId resource) const;
+  FlavorId replaced_flavor(const PodSetGroup& group, ResourceId resource) const;
+  bool may_preempt_while_borrowing() const;
+
+  Overlay& overlay_;
+  World& world_;
+  WorkloadId id_;
+  const WorkloadRecord& record_;
+  const Workload& workload_;
+  const QueueRecord& queue_;
+  QueueId queue_id_;
+  const AssignOptions& options_;
+  std::vector<PodSetResult> results_;
+  Assignment assignment_;
+};
+
+void Assigner::collect_requests() {
+  ResourceId pods = world_.names.resource("pods");
+  bool covers_pods = queue_.group_of(pods) != nullptr;
+  for (size_t i = 0; i < workload_.pod_sets.size(); ++i) {
+    PodSetResult result;
+    result.index = i;
+    result.count = options_.counts.empty() ? effective_count(world_, workload_, workload_.pod_sets[i]) : options_.counts[i];
+    for (const auto& [resource, amount] : world_.shapes[record_.shapes[i]].requests)
+      result.requests.emplace_back(resource, amount * result.count);
+    if (covers_pods) {
+      std::erase_if(result.requests, [&](const auto& e) { return e.first == pods; });
+      world_.names.add(result.requests, pods, Amount(result.count));
+    }
+    if (record_.reservation) keep_admission(world_, *record_.reservation, workload_.pod_sets[i], result);
+    results_.push_back(std::move(result));
+  }
+}
+
+Assignment Assigner::run() {
+  collect_requests();
+  assignment_.scan.queue_generation = queue_.generation;
+  assignment_.scan.cycle = world_.cycle;
+  assignment_.scan.digest = record_.digest;
+  std::vector<PodSetGroup> groups;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < workload_.pod_sets.size(); ++i) {
+    const PodSet& ps = workload_.pod_sets[i];
+    std::string name = ps.topology && !ps.topology->pod_set_group.empty() ? ps.topology->pod_set_group : "";
+    size_t g = name.empty() ? names.size()
+                            : static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    if (g == names.size()) {
+      names.push_back(name);
+      groups.emplace_back();
+    }
+    groups[g].members.push_back(i);
+    for (const auto& [resource, amount] : results_[i].requests) world_.names.add(groups[g].requests, resource, amount);
+  }
+  for (const PodSetGroup& group : groups)
+    if (!assign_group(group)) return std::move(assignment_);
+  if (world_.gate(Gate::kTopologyAwareScheduling) && assignment_.mode() != FitMode::kNoFit)
+    assign_topology(overlay_, id_, queue_id_, options_.replaced, assignment_);
+  return std::move(assignment_);
+}
+
+bool Assigner::assign_group(const PodSetGroup& group) {
+  PodSetResult status;  // of the whole group
+  std::vector<FlavorChoice> flavors;
+  bool failed = false;
+  bool kept = !results_[group.members.front()].flavors.empty();
+  for (const auto& [resource, amount] : group.requests) {
+    if (kept) break;
+    if (std::any_of(flavors.begin(), flavors.end(), [&](const auto& f) { return f.resource == resource; })) continue;
+    const GroupRecord* resources = queue_.group_of(resource);
+    if (resources == nullptr) {
+      if (amount.is_zero() || (world_.settings.ignore_undeclared && world_.gate(Gate::kQuotaCheckStrategy))) continue;
+      status.reasons.push_back({.kind = ReasonKind::kResourceUnavailable,
+                                .flavor = {},
+                                .resource = world_.names.text(resource),
+                                .detail = {},
+                                .a = {},
+                                .b = {},
+                                .c = {}});
+      flavors.clear();
+      failed = true;
+      break;
+    }
+    std::vector<FlavorChoice> found = find_flavors(group, resource, status);
+    if (found.empty()) {
+      flavors.clear();
+      failed = true;
+      break;
+    }
+    flavors.insert(flavors.end(), found.begin(), found.end());
+  }
+  for (size_t member : group.members) {
+    PodSetResult& result = results_[member];
+    if (!kept) {
+      for (const FlavorChoice& choice : flavors)
+        if (std::any_of(result.requests.begin(), result.requests.end(),
+                        [&](const auto& e) { return e.first == choice.resource; }))
+          result.flavors.push_back(choice);
+      std::sort(result.flavors.begin(), result.flavors.end(), [&](const auto& a, const auto& b) {
+        return world_.names.text(a.resource) < world_.names.text(b.resource);
+      });
+      result.reasons = status.reasons;
+      result.attempts = status.attempts;
+      result.no_fit = status.no_fit;
+    }
+    std::vector<std::pair<ResourceId, int32_t>> tried;
+    for (const FlavorChoice& choice : result.flavors) {
+      assignment_.borrow = std::max(assignment_.borrow, choice.borrow);
+      add(assignment_.quota, world_.names.fr(choice.flavor, choice.resource), get(result.requests, choice.resource));
+      tried.emplace_back(choice.resource, choice.tried);
+    }
+    assignment_.scan.tried.push_back(std::move(tried));
+    assignment_.pod_sets.push_back(std::move(result));
+  }
+  return !failed;
+}
+
+int32_t Assigner::first_to_try(const PodSetGroup& group, ResourceId resource) const {
+  if (!world_.gate(Gate::kFlavorFungibility) || !record_.scan || options_.pinned != nullptr) return 0;
+  size_t index = group.members.front();
+  if (index >= record_.scan->tried.size()) return 0;
+  for (const auto& [r, tried] : record_.scan->tried[index])
+    if (r == resource) return tried + 1;
+  return 0;
+}
+
+std::optional<Reason> Assigner::excluded(const PodSetGroup& group, FlavorId flavor, const ResourceList& requests) const {
+  Reason reason;
+  reason.flavor = world_.names.text(flavor);
+  if (options_.pinned != nullptr) {
+    for (const auto& [resource, amount] : requests) {
+      for (size_t member : group.members) {
+        if (member >= options_.pinned->pod_sets.size()) continue;
+        const FlavorChoice* nominated = options_.pinned->pod_sets[member].choice(resource);
+        if (nominated == nullptr || nominated->flavor == flavor) continue;
+        reason.kind = ReasonKind::kPinned;
+        reason.resource = world_.names.text(resource);
+        return reason;
+      }
+    }
+  }
+  const auto& allowed = workload_.allowed_flavors;
+  if (world_.gate(Gate::kConcurrentAdmission) && !allowed.empty() &&
+      std::find(allowed.begin(), allowed.end(), reason.flavor) == allowed.end()) {
+    reason.kind = ReasonKind::kNotAllowed;
+    return reason;
+  }
+  return std::nullopt;
+}
+
+std::optional<Reason> Assigner::mismatch(const PodSetGroup& group, const GroupRecord& resources, FlavorId flavor) const {
+  bool topology = std::any_of(group.members.begin(), group.members.end(),
+                              [&](size_t i) { return requests_topology(world_, workload_.pod_sets[i]); });
+  for (size_t member : group.members)
+    if (auto reason = flavor_mismatch(world_, queue_, resources, flavor, workload_, workload_.pod_sets[member], topology))
+      return reason;
+  return std::nullopt;
+}
+
+Amount Assigner::replaced_request(const PodSetGroup& group, ResourceId resource) const {
+  if (!options_.replaced.valid() || !world_.record(options_.replaced).reservation) return Amount();
+  Amount sum;
+  for (const PodSetAssignment& ps : world_.record(options_.replaced).reservation->admission.pod_sets)
+    for (size_t member : group.members)
+      if (ps.name == workload_.pod_sets[member].name) sum += Amount(amount_of(ps.usage, world_.names.text(resource)));
+  return sum;
+}
+
+FlavorId Assigner::replaced_flavor(const PodSetGroup& group, ResourceId resource) const {
+  if (!options_.replaced.valid() || !world_.record(options_.replaced).reservation) return FlavorId();
+  for (const PodSetAssignment& ps : world_.record(options_.replaced).reservation->admission.pod_sets) {
+    if (ps.name != workload_.pod_sets[group.members.front()].name) continue;
+    for (const auto& [r, flavor] : ps.flavors)
+      if (r == world_.names.text(resource)) return world_.names.find_flavor(flavor);
+  }
+  return FlavorId();
+}
+
+bool Assigner::may_preempt_while_borrowing() const {
+  return queue_.spec.preemption.borrow.lower_priority ||
+         (world_.settings.fair_sharing && queue_.spec.preemption.reclaim != ReclaimWithinCohort::kNever);
+}
+
+Quality Assigner::fit(const PodSetGroup& group, FrId fr, Amount request, std::vector<Reason>& reasons,
+                      PendingReason& no_fit) {
+  const Forest& forest = world_.forest;
+  const FlavorResource& parts = world_.names.parts(fr);
+  Amount assumed = get(assignment_.quota, fr);
+  Amount value = assumed + request - replaced_request(group, parts.resource);
+  Amount capacity = forest.potential_available(queue_.node, fr);
+  Reason reason;
+  reason.flavor = world_.names.text(parts.flavor);
+  reason.resource = world_.names.text(parts.resource);
+  if (value > capacity) {
+    reason.kind = ReasonKind::kExceedsCapacity;
+    reason.a = assumed;
+    reason.b = value - assumed;
+    reason.c = capacity;
+    reasons.push_back(std::move(reason));
+    no_fit = PendingReason::kExceedsMaxQuota;
+    return {PreemptMode::kNoFit, 0};
+  }
+  Forest::Subtree subtree = forest.lowest_subtree_that_fits(queue_.node, fr, value);
+  Amount available = forest.available(queue_.node, fr);
+  if (value <= available) return {PreemptMode::kFit, subtree.height};
+  reason.kind = ReasonKind::kWaitingForQuota;
+  reason.a = value - available;
+  reasons.push_back(std::move(reason));
+  no_fit = PendingReason::kWaitingForQuota;
+  if (value <= forest.nominal(queue_.node, fr) || subtree.below_root || may_preempt_while_borrowing()) {
+    Simulation simulation = simulate_preemption(overlay_, id_, queue_id_, fr, value);
+    return {simulation.mode, simulation.borrow};
+  }
+  return {PreemptMode::kNoFit, subtree.height};
+}
+
+std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, ResourceId resource, PodSetResult& status) {
+  const GroupRecord& resources = *queue_.group_of(resource);
+  const Fungibility& fungibility = queue_.spec.fungibility;
+  bool fungible = world_.gate(Gate::kFlavorFungibility);
+  ResourceList requests;
+  for (const auto& entry : group.requests)
+    if (std::find(resources.covered.begin(), resources.covered.end(), entry.first) != resources.covered.end())
+      requests.push_back(entry);
+  std::vector<Reason> reasons;
+  std::vector<FlavorChoice> best;
+  Quality best_quality;
+  PendingReason least_severe = PendingReason::kNone;
+  auto note_no_fit = [&](PendingReason r) {
+    if (least_severe == PendingReason::kNone || severity(r) < severity(least_severe)) least_severe = r;
+  };
+  int32_t attempted = -1;
+  for (int32_t i = first_to_try(group, resource); i < static_cast<int32_t>(resources.flavors.size()); ++i) {
+    attempted = i;
+    FlavorId flavor = resources.flavors[static_cast<size_t>(i)];
+    FlavorAttempt attempt;
+    attempt.flavor = world_.names.text(flavor);
+    std::optional<Reason> no = excluded(group, flavor, requests);
+    if (!no) no = mismatch(group, resources, flavor);
+    if (no) {
+      attempt.no_fit = PendingReason::kNoMatchingFlavor;
+      attempt.reasons.push_back(*no);
+      reasons.push_back(std::move(*no));
+      note_no_fit(PendingReason::kNoMatchingFlavor);
+      status.attempts.push_back(std::move(attempt));
+      continue;
+    }
+    std::vector<FlavorChoice> choices;
+    Quality representative{PreemptMode::kFit, 0};
+    for (const auto& [r, amount] : requests) {
+      FlavorId old = replaced_flavor(group, r);
+      Quality quality;
+      if (old.valid() && old != flavor) {
+        attempt.reasons.push_back({ReasonKind::kSliceFlavor, attempt.flavor, {}, world_.names.text(old), {}, {}, {}});
+        attempt.no_fit = PendingReason::kNoMatchingFlavor;
+      } else {
+        quality = fit(group, world_.names.fr(flavor, r), amount, attempt.reasons, attempt.no_fit);
+      }
+      if (worse(quality, representative, fungibility.preference)) representative = quality;
+      if (representative.mode == PreemptMode::kNoFit) break;
+      choices.push_back({r, flavor, quality.mode, quality.borrow, -1});
+    }
+    attempt.mode = representative.mode;
+    attempt.borrow = representative.borrow;
+    reasons.insert(reasons.end(), attempt.reasons.begin(), attempt.reasons.end());
+    if (representative.mode == PreemptMode::kNoFit) {
+      note_no_fit(attempt.no_fit);
+      choices.clear();
+    }
+    status.attempts.push_back(std::move(attempt));
+    if (fungible && !try_next(representative, fungibility)) {
+      best = std::move(choices);
+      best_quality = representative;
+      break;
+    }
+    bool prefer = fungible ? better(representative, best_quality, fungibility.preference)
+                           : representative.mode > best_quality.mode;
+    if (prefer) {
+      best = std::move(choices);
+      best_quality = representative;
+    }
+    if (!fungible && best_quality.mode == PreemptMode::kFit) break;
+  }
+  bool at_end = attempted == static_cast<int32_t>(resources.flavors.size()) - 1;
+  for (FlavorChoice& choice : best) choice.tried = fungible && !at_end ? attempted : -1;
+  if (best_quality.mode != PreemptMode::kFit) {
+    status.reasons.insert(status.reasons.end(), reasons.begin(), reasons.end());
+    if (best.empty() && (status.no_fit == PendingReason::kNone || severity(least_severe) > severity(status.no_fit)))
+      status.no_fit = least_severe;
+  }
+  return best;
+}
+
+}  // namespace
+
+int severity(PendingReason reason) {
+  switch (reason) {
+    case PendingReason::kNoMatchingFlavor: return 4;
+    case PendingReason::kExceedsMaxQuota: return 3;
+    case PendingReason::kWaitingForQuota: return 2;
+    case PendingReason::kTopologyPlacementFailed: return 1;
+    case PendingReason::kNone:
+    case PendingReason::kPendingEvaluation:
+    case PendingReason::kWaitingForPreemptedWorkloads:
+    case PendingReason::kMisconfigured:
+    case PendingReason::kSuspended:
+    case PendingReason::kWaitingForPodsReady:
+    case PendingReason::kAdmissionGated: return 0;
+  }
+  return 0;
+}
+
+Assignment assign_flavors(Overlay& overlay, WorkloadId id, QueueId queue, const AssignOptions& options) {
+  return Assigner(overlay, id, queue, options).run();
+}
+
+}  // namespace kueue::engine

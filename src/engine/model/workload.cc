@@ -1,0 +1,34 @@
+#include "engine/model/workload.h"
+
+namespace kueue::engine {
+
+const Condition* Workload::condition(ConditionType type) const {
+  for (const Condition& c : conditions)
+    if (c.type == type) return &c;
+  return nullptr;
+}
+
+bool Workload::is_true(ConditionType type) const {
+  const Condition* c = condition(type);
+  return c != nullptr && c->status == ConditionStatus::kTrue;
+}
+
+bool Workload::is_false(ConditionType type) const {
+  const Condition* c = condition(type);
+  return c != nullptr && c->status == ConditionStatus::kFalse;
+}
+
+bool Workload::reserved() const { return admission.has_value() && is_true(ConditionType::kQuotaReserved); }
+
+bool Workload::on_hold() const {
+  const Condition* c = condition(ConditionType::kQuotaReserved);
+  return c != nullptr && c->status == ConditionStatus::kFalse && c->reason == "OnHold";
+}
+
+bool Workload::has_closed_preemption_gate() const {
+  for (const PreemptionGate& gate : preemption_gates)
+    if (!gate.open) return true;
+  return false;
+}
+
+}  // namespace kueue::engine

@@ -1,0 +1,13 @@
+// The scheduling digest of a workload, and the pod counts that requests are made of.
+#pragma once
+
+#include "engine/world.h"
+
+namespace kueue::engine {
+
+// count - min(reclaimable, count).
+int32_t effective_count(const World& world, const Workload& workload, const PodSet& pod_set);
+// Unknown (never equal to a known one) while the gate SchedulingEquivalenceHashing is off.
+Digest scheduling_digest(const World& world, const Workload& workload);
+
+}  // namespace kueue::engine

@@ -1,0 +1,161 @@
+#include "engine/quota/reservations.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/queue/digest.h"
+#include "engine/topology/usage.h"
+
+namespace kueue::engine {
+namespace {
+
+const PodSet* find_pod_set(const Workload& w, const std::string& name) {
+  for (const PodSet& ps : w.pod_sets)
+    if (ps.name == name) return &ps;
+  return nullptr;
+}
+
+const std::string* flavor_of(const PodSetAssignment& ps, const std::string& resource) {
+  for (const auto& [r, flavor] : ps.flavors)
+    if (r == resource) return &flavor;
+  return nullptr;
+}
+
+void count_locals(World& world, const Reservation& r, int32_t sign) {
+  if (!r.local.valid()) return;
+  LocalRecord& local = world.locals[r.local];
+  local.reserving += sign;
+  if (r.admitted) local.admitted += sign;
+  if (sign > 0) {
+    add(local.usage, r.usage);
+    if (r.admitted) add(local.admitted_usage, r.usage);
+  } else {
+    subtract(local.usage, r.usage);
+    if (r.admitted) subtract(local.admitted_usage, r.usage);
+  }
+  world.changed_locals.insert(r.local);
+}
+
+void update_not_ready(World& world, WorkloadId id, bool admitted) {
+  if (admitted && !world.object(id).is_true(ConditionType::kPodsReady))
+    world.not_ready.insert(id);
+  else
+    world.not_ready.erase(id);
+}
+
+}  // namespace
+
+Usage admission_usage(World& world, const Workload& w, const Admission& admission) {
+  Usage usage;
+  for (const PodSetAssignment& ps : admission.pod_sets) {
+    const PodSet* spec = find_pod_set(w, ps.name);
+    int32_t count = ps.count.value_or(spec != nullptr ? spec->count : 0);
+    int32_t left = spec != nullptr ? std::min(count, effective_count(world, w, *spec)) : count;
+    for (const auto& [resource, amount] : ps.usage) {
+      const std::string* flavor = flavor_of(ps, resource);
+      if (flavor == nullptr) continue;
+      int64_t charged = left < count && count > 0 ? amount / count * left : amount;
+      add(usage, world.names.fr(world.names.flavor(*flavor), world.names.resource(resource)), Amount(charged));
+    }
+  }
+  return usage;
+}
+
+std::vector<PlacedPods> admission_places(World& world, WorkloadId id, const Admission& admission) {
+  std::vector<PlacedPods> out;
+  const Workload& w = world.object(id);
+  for (const PodSetAssignment& ps : admission.pod_sets) {
+    if (!ps.topology) continue;
+    FlavorId flavor;
+    for (const auto& [resource, name] : ps.flavors) {
+      FlavorId candidate = world.names.flavor(name);
+      if (world.flavors.contains(candidate) && !world.flavors[candidate].spec.topology.empty()) flavor = candidate;
+    }
+    if (!flavor.valid() && !ps.flavors.empty()) flavor = world.names.flavor(ps.flavors.front().second);
+    if (!flavor.valid()) continue;
+    for (size_t i = 0; i < w.pod_sets.size(); ++i) {
+      if (w.pod_sets[i].name != ps.name) continue;
+      const ResourceList& per_pod = world.shapes[world.record(id).shapes[i]].raw_requests;
+      for (const TopologyDomain& d : ps.topology->domains) out.push_back({flavor, d.values, per_pod, d.count});
+    }
+  }
+  return out;
+}
+
+void reserve(World& world, WorkloadId id, QueueId queue, Admission admission, bool assumed, bool admitted,
+             Instant since) {
+  release(world, id);
+  WorkloadRecord& r = world.record(id);
+  QueueRecord& q = world.queues[queue];
+  auto reservation = std::make_unique<Reservation>();
+  reservation->queue = queue;
+  reservation->usage = admission_usage(world, *r.object, admission);
+  reservation->placed = admission_places(world, id, admission);
+  reservation->admission = std::move(admission);
+  reservation->since = since;
+  reservation->assumed = assumed;
+  reservation->admitted = admitted;
+  reservation->local = r.local;
+  reservation->position = static_cast<uint32_t>(q.reserved.size());
+  q.reserved.push_back(id);
+  if (q.exists) world.forest.add_usage(q.node, reservation->usage);
+  if (admitted) {
+    ++q.admitted;
+    add(q.admitted_usage, reservation->usage);
+  }
+  r.reservation = std::move(reservation);
+  count_locals(world, *r.reservation, 1);
+  add_placed(world, *r.reservation);
+  update_not_ready(world, id, admitted);
+  world.changed_queues.insert(queue);
+  world.touch_tree(queue);
+}
+
+void release(World& world, WorkloadId id) {
+  WorkloadRecord& r = world.record(id);
+  if (!r.reservation) return;
+  Reservation& reservation = *r.reservation;
+  QueueRecord& q = world.queues[reservation.queue];
+  KUEUE_CHECK(q.reserved[reservation.position] == id, "reservation list and record disagree");
+  WorkloadId last = q.reserved.back();
+  q.reserved[reservation.position] = last;
+  world.record(last).reservation->position = reservation.position;
+  q.reserved.pop_back();
+  if (q.exists) world.forest.remove_usage(q.node, reservation.usage);
+  if (reservation.admitted) {
+    --q.admitted;
+    subtract(q.admitted_usage, reservation.usage);
+  }
+  ++q.generation;
+  count_locals(world, reservation, -1);
+  remove_placed(world, reservation);
+  world.not_ready.erase(id);
+  world.changed_queues.insert(reservation.queue);
+  world.touch_tree(reservation.queue);
+  r.reservation.reset();
+}
+
+void sync_reservation(World& world, WorkloadId id) {
+  const Workload& w = world.object(id);
+  if (!w.reserved() || w.finished()) return release(world, id);
+  QueueId queue = world.find_queue(w.admission->cluster_queue);
+  if (!queue.valid()) return release(world, id);
+  Instant since = w.condition(ConditionType::kQuotaReserved)->since;
+  int64_t generation = world.queues[queue].generation;
+  bool same_queue = world.record(id).reservation != nullptr && world.record(id).reservation->queue == queue;
+  reserve(world, id, queue, *w.admission, false, w.admitted(), since);
+  if (same_queue) world.queues[queue].generation = generation;  // an update frees nothing
+}
+
+void count_reservations(World& world, QueueId queue, bool exists) {
+  QueueRecord& q = world.queues[queue];
+  for (WorkloadId id : q.reserved) {
+    const Usage& usage = world.record(id).reservation->usage;
+    if (exists)
+      world.forest.add_usage(q.node, usage);
+    else
+      world.forest.remove_usage(q.node, usage);
+  }
+}
+
+}  // namespace kueue::engine

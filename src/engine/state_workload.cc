@@ -1,0 +1,273 @@
+// How changes of Workloads, nodes and time enter the tables (behaviour.md 3 "Retry triggers", 14 "Coherence").
+#include <algorithm>
+
+#include "engine/fairshare/admission.h"
+#include "engine/queue/digest.h"
+#include "engine/queue/queueing.h"
+#include "engine/quota/reservations.h"
+#include "engine/state_apply.h"
+
+namespace kueue::engine {
+namespace {
+
+enum class Phase : uint8_t { kPending, kReserved, kAdmitted, kFinished };
+
+Phase phase(const Workload& w) {
+  if (w.finished()) return Phase::kFinished;
+  if (w.admitted()) return Phase::kAdmitted;
+  return w.is_true(ConditionType::kQuotaReserved) ? Phase::kReserved : Phase::kPending;
+}
+
+ShapeId use_shape(World& world, const std::shared_ptr<const PodTemplate>& pod) {
+  auto [it, inserted] = world.shape_ids.try_emplace(pod.get());
+  if (inserted) {
+    Shape shape{pod, world.names.list(pod->requests), world.names.list(pod->raw_requests), 0};
+    if (!world.free_shapes.empty()) {
+      it->second = world.free_shapes.back();
+      world.free_shapes.pop_back();
+      world.shapes[it->second] = std::move(shape);
+    } else {
+      it->second = world.shapes.push(std::move(shape));
+    }
+  }
+  ++world.shapes[it->second].users;
+  return it->second;
+}
+
+void drop_shapes(World& world, WorkloadRecord& r) {
+  for (ShapeId id : r.shapes) {
+    Shape& shape = world.shapes[id];
+    if (--shape.users > 0) continue;
+    world.shape_ids.erase(shape.pod.get());
+    shape = Shape();
+    world.free_shapes.push_back(id);
+  }
+  r.shapes.clear();
+}
+
+void leave_local(World& world, WorkloadId id) {
+  WorkloadRecord& r = world.record(id);
+  if (!r.local.valid()) return;
+  std::vector<WorkloadId>& members = world.locals[r.local].members;
+  WorkloadId last = members.back();
+  members[r.local_position] = last;
+  world.record(last).local_position = r.local_position;
+  members.pop_back();
+  r.local = LocalId();
+}
+
+void join_local(World& world, WorkloadId id, LocalId local) {
+  WorkloadRecord& r = world.record(id);
+  r.local = local;
+  r.local_position = static_cast<uint32_t>(world.locals[local].members.size());
+  world.locals[local].members.push_back(id);
+}
+
+WorkloadId new_record(World& world, const Key& key) {
+  WorkloadId id;
+  if (!world.free_workloads.empty()) {
+    id = world.free_workloads.back();
+    world.free_workloads.pop_back();
+    uint64_t version = world.record(id).version;
+    world.record(id) = WorkloadRecord();
+    world.record(id).version = version + 1;
+  } else {
+    id = world.workloads.push(WorkloadRecord());
+  }
+  world.workload_ids[key.text()] = id;
+  world.pending_keys.ensure(id);
+  return id;
+}
+
+// Status texts of our own writes change nothing that a blocked head depends on.
+bool only_texts_changed(const Workload& a, const Workload& b) {
+  auto relevant = [](const Workload& w) {
+    std::vector<Condition> out;
+    for (const Condition& c : w.conditions)
+      if (c.type != ConditionType::kAdmitted &&
+          !(c.type == ConditionType::kQuotaReserved && c.status == ConditionStatus::kFalse))
+        out.push_back(c);
+    return out;
+  };
+  return a.generation == b.generation && a.uid == b.uid && a.priority == b.priority && a.active == b.active &&
+         a.queue_name == b.queue_name && a.boost_text == b.boost_text && a.requeue_at == b.requeue_at &&
+         a.reclaimable == b.reclaimable && a.misconfigured == b.misconfigured &&
+         a.admission_gated_by == b.admission_gated_by && a.unhealthy_nodes == b.unhealthy_nodes &&
+         a.on_hold() == b.on_hold() && relevant(a) == relevant(b);
+}
+
+// Replaces the object and what is derived from it. The queue keys still point into `before`, which the caller keeps.
+void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> next) {
+  WorkloadRecord& r = world.record(id);
+  if (!r.object || !only_texts_changed(*r.object, *next)) ++r.version;
+  LocalId local = ensure_local(world, {next->key.namespace_, next->queue_name});
+  if (local != r.local) {
+    if (r.local.valid()) {
+      forget_penalty(world, id);
+      remove_from_queue(world, id);
+      leave_local(world, id);
+    }
+    join_local(world, id, local);
+  }
+  std::vector<ShapeId> shapes;
+  for (const PodSet& ps : next->pod_sets) shapes.push_back(use_shape(world, ps.pod));
+  drop_shapes(world, r);
+  r.shapes = std::move(shapes);
+  Digest digest = scheduling_digest(world, *next);
+  if (r.scan && (!world.gate(Gate::kFlavorFungibilityPreserveScanProgress) || !(digest == r.digest))) r.scan.reset();
+  r.digest = digest;
+  r.object = std::move(next);
+}
+
+void retry_for(World& world, WorkloadId id) {
+  const WorkloadRecord& r = world.record(id);
+  if (r.local.valid()) request_retry_of_queue(world, world.locals[r.local].queue);
+}
+
+bool scaled_down(const Workload& before, const Workload& now) {
+  if (!now.elastic || before.pod_sets.size() != now.pod_sets.size()) return false;
+  bool smaller = false;
+  for (size_t i = 0; i < now.pod_sets.size(); ++i) {
+    if (now.pod_sets[i].count > before.pod_sets[i].count) return false;
+    smaller |= now.pod_sets[i].count < before.pod_sets[i].count;
+  }
+  return smaller;
+}
+
+void return_to_queue(World& world, WorkloadId id) {
+  const Workload& w = world.object(id);
+  release(world, id);
+  retry_for(world, id);
+  world.record(id).scan.reset();
+  if (w.requeue_at && *w.requeue_at > world.now)
+    world.delayed[id] = *w.requeue_at;
+  else
+    push_or_update(world, id, nullptr);
+}
+
+void on_created(World& world, WorkloadId id) {
+  const Workload& w = world.object(id);
+  if (w.finished()) return;
+  if (w.is_true(ConditionType::kQuotaReserved))
+    sync_reservation(world, id);
+  else
+    push_or_update(world, id, nullptr);
+}
+
+void on_updated(World& world, WorkloadId id, const Workload& before) {
+  const Workload& w = world.object(id);
+  Phase was = phase(before);
+  Phase is = phase(w);
+  if (is == Phase::kFinished || !w.active) {
+    remove_from_queue(world, id);
+    leave_second_pass(world, id);
+    world.delayed.erase(id);
+    if (is == Phase::kFinished || !w.is_true(ConditionType::kQuotaReserved)) forget_penalty(world, id);
+    release(world, id);
+    retry_for(world, id);
+  } else if (was == Phase::kPending && is == Phase::kPending) {
+    if (before.priority != w.priority) retry_for(world, id);
+    if (!world.record(id).reservation && !world.delayed.contains(id)) push_or_update(world, id, &before);
+  } else if (was == Phase::kPending || was == Phase::kFinished) {
+    remove_from_queue(world, id);
+    world.delayed.erase(id);
+    world.record(id).scan.reset();
+    sync_reservation(world, id);
+  } else if (is == Phase::kPending) {
+    leave_second_pass(world, id);
+    return_to_queue(world, id);
+  } else {
+    bool freed = (is == Phase::kAdmitted && before.reclaimable != w.reclaimable) || scaled_down(before, w);
+    sync_reservation(world, id);
+    if (freed || before.priority != w.priority) retry_for(world, id);
+  }
+  if (w.evicted()) leave_second_pass(world, id);
+  if (is == Phase::kAdmitted && was != Phase::kAdmitted) settle_penalty(world, id);
+  if (before.evicted() != w.evicted() && world.record(id).reservation) world.touch_tree(world.record(id).reservation->queue);
+}
+
+}  // namespace
+
+void apply_event(World& world, const WorkloadChanged& e) {
+  if (!e.workload) return;
+  WorkloadId id = world.find(e.workload->key);
+  if (id.valid() && world.object(id).uid != e.workload->uid) {  // deleted and created again
+    apply_event(world, WorkloadDeleted{e.workload->key});
+    id = WorkloadId();
+  }
+  bool created = !id.valid();
+  if (created) id = new_record(world, e.workload->key);
+  std::shared_ptr<const Workload> before = world.record(id).object;
+  set_object(world, id, e.workload);
+  if (e.workload->evicted() || !world.record(id).reservation) world.record(id).eviction_sent = false;
+  if (created)
+    on_created(world, id);
+  else
+    on_updated(world, id, *before);
+  queue_second_pass(world, id, 0);
+}
+
+void apply_event(World& world, const WorkloadDeleted& e) {
+  WorkloadId id = world.find(e.key);
+  if (!id.valid()) return;
+  WorkloadRecord& r = world.record(id);
+  remove_from_queue(world, id);
+  leave_second_pass(world, id);
+  world.delayed.erase(id);
+  forget_penalty(world, id);
+  release(world, id);
+  retry_for(world, id);
+  leave_local(world, id);
+  drop_shapes(world, r);
+  world.workload_ids.erase(e.key.text());
+  r.object.reset();
+  r.scan.reset();
+  r.queue = QueueId();
+  world.free_workloads.push_back(id);
+}
+
+void apply_event(World& world, const AdmissionFailed& e) {
+  WorkloadId id = world.find(e.key);
+  if (!id.valid()) return;
+  WorkloadRecord& r = world.record(id);
+  if (!r.reservation || !r.reservation->assumed) return;
+  forget_penalty(world, id);
+  if (r.object->reserved()) {  // a second pass: the reservation is as the object says
+    sync_reservation(world, id);
+    queue_second_pass(world, id, 0);
+    return;
+  }
+  release(world, id);
+  if (!e.not_found) requeue(world, id, RequeueReason::kFailedAfterNomination, PendingReason::kPendingEvaluation);
+}
+
+void apply_event(World& world, const EvictionFailed& e) {
+  if (WorkloadId id = world.find(e.key); id.valid()) world.record(id).eviction_sent = false;
+}
+
+void apply_event(World& world, const TimePassed& e) {
+  world.now = std::max(world.now, e.now);
+  for (auto& [id, entry] : world.second_pass) {
+    if (entry.ready || entry.due > world.now) continue;
+    entry.ready = true;
+  }
+  for (auto it = world.delayed.begin(); it != world.delayed.end();) {
+    if (it->second > world.now) {
+      ++it;
+      continue;
+    }
+    WorkloadId id = it->first;
+    it = world.delayed.erase(it);
+    if (!world.record(id).reservation) push_or_update(world, id, nullptr);
+  }
+  run_retries(world, false);
+}
+
+void apply_event(World& world, const FlushRetries&) { run_retries(world, true); }
+
+void apply_event(World& world, const SecondPassReady& e) {
+  WorkloadId id = world.find(e.key);
+  if (id.valid()) world.second_pass[id] = {world.now, 1, true};
+}
+
+}  // namespace kueue::engine
