@@ -10,13 +10,15 @@ namespace {
 void check_places(const World& world, WorkloadId id) {
   const WorkloadRecord& r = world.record(id);
   KUEUE_CHECK(r.place != Place::kInFlight, "a workload is in flight outside of a cycle");
-  KUEUE_CHECK(r.place == Place::kNone || !r.reservation, "a workload waits and holds quota at once");
+  KUEUE_CHECK(r.place == Place::kNone || !r.reservation,
+              "a workload waits and holds quota at once");
   if (r.place == Place::kNone) return;
   const QueueRecord& q = world.queues[r.queue];
   KUEUE_CHECK(q.exists, "a workload waits in a queue that does not exist");
   bool active = q.pending.contains(id, r.local);
   KUEUE_CHECK(active == (r.place == Place::kActive), "heap and record disagree");
-  KUEUE_CHECK(q.inadmissible.contains(id) == (r.place == Place::kInadmissible), "inadmissible set and record disagree");
+  KUEUE_CHECK(q.inadmissible.contains(id) == (r.place == Place::kInadmissible),
+              "inadmissible set and record disagree");
 }
 
 void check_queue(World& world, QueueId id) {
@@ -33,7 +35,8 @@ void check_queue(World& world, QueueId id) {
   KUEUE_CHECK(admitted == q.admitted, "count of admitted workloads is wrong");
   if (!q.exists) return;
   for (const auto& [fr, amount] : expected)
-    KUEUE_CHECK(get(world.forest.own_usage(q.node), fr) == amount, "a queue's usage is not the sum of its reservations");
+    KUEUE_CHECK(get(world.forest.own_usage(q.node), fr) == amount,
+                "a queue's usage is not the sum of its reservations");
   for (const auto& [fr, amount] : world.forest.own_usage(q.node)) {
     KUEUE_CHECK(get(expected, fr) == amount, "a queue charges for nothing");
     if (!world.forest.at(q.node).in_cycle)
@@ -50,7 +53,8 @@ void check_cohort(const World& world, QuotaId id) {
       const QuotaCell& c = world.forest.at(child).cells[ix];
       sum += max(Amount(), c.usage - c.local);
     }
-    KUEUE_CHECK(node.cells[ix].usage == sum, "a cohort's usage is not what reaches it from its children");
+    KUEUE_CHECK(node.cells[ix].usage == sum,
+                "a cohort's usage is not what reaches it from its children");
   }
 }
 
@@ -71,7 +75,8 @@ void State::check_invariants() const {
       pending += world.record(id).place != Place::kNone ? 1 : 0;
       reserving += world.record(id).reservation ? 1 : 0;
     }
-    KUEUE_CHECK(pending == local.pending && reserving == local.reserving, "counters of a LocalQueue are wrong");
+    KUEUE_CHECK(pending == local.pending && reserving == local.reserving,
+                "counters of a LocalQueue are wrong");
   }
 }
 

@@ -66,8 +66,9 @@ void Names::add(ResourceList& list, ResourceId id, Amount amount) const {
     it->second += amount;
     return;
   }
-  auto place = std::lower_bound(list.begin(), list.end(), text(id),
-                                [&](const auto& e, const std::string& name) { return text(e.first) < name; });
+  auto place = std::lower_bound(
+      list.begin(), list.end(), text(id),
+      [&](const auto& e, const std::string& name) { return text(e.first) < name; });
   list.insert(place, {id, amount});
 }
 

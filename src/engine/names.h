@@ -1,5 +1,5 @@
-// Names of one engine instance as dense ids, and amounts keyed by them. Ids say where something is stored; every order
-// that can be seen is by name.
+// Names of one engine instance as dense ids, and amounts keyed by them. Ids say where something is
+// stored; every order that can be seen is by name.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ using FrId = Id<struct FlavorResourceTag>;  // a flavor together with a resource
 using QueueId = Id<struct QueueTag>;        // ClusterQueue
 using LocalId = Id<struct LocalQueueTag>;   // LocalQueue
 using WorkloadId = Id<struct WorkloadTag>;
-using QuotaId = Id<struct QuotaNodeTag>;    // node of the quota forest: ClusterQueue or Cohort
+using QuotaId = Id<struct QuotaNodeTag>;  // node of the quota forest: ClusterQueue or Cohort
 
 struct FlavorResource {
   FlavorId flavor;

@@ -1,6 +1,7 @@
-// Overlay: what-if on the World. Removing and restoring workloads and charging usage changes the quota cells and topology
-// tables in place, remembers each change, and takes all of it back. No copy of the world; a change costs the depth of its
-// tree. One Overlay at a time; nothing permanent may happen while it has changes.
+// Overlay: what-if on the World. Removing and restoring workloads and charging usage changes the
+// quota cells and topology tables in place, remembers each change, and takes all of it back. No
+// copy of the world; a change costs the depth of its tree. One Overlay at a time; nothing permanent
+// may happen while it has changes.
 #pragma once
 
 #include <vector>

@@ -21,16 +21,19 @@ std::vector<Key> keys_of(const World& world, const std::vector<WorkloadId>& ids)
   return out;
 }
 
-std::vector<Named> by_queue(const World& world, const std::function<std::vector<WorkloadId>(const QueueRecord&)>& of) {
+std::vector<Named> by_queue(const World& world,
+                            const std::function<std::vector<WorkloadId>(const QueueRecord&)>& of) {
   std::vector<Named> out;
   for (const QueueRecord& q : world.queues)
-    if (std::vector<WorkloadId> ids = of(q); !ids.empty()) out.emplace_back(q.spec.name, keys_of(world, ids));
+    if (std::vector<WorkloadId> ids = of(q); !ids.empty())
+      out.emplace_back(q.spec.name, keys_of(world, ids));
   std::sort(out.begin(), out.end());
   return out;
 }
 
 // Every flavor and resource of the queue's spec, in spec order, with amounts from `usage`.
-std::vector<FlavorUsage> flavor_usage(const World& world, const QueueRecord& q, const Usage& usage, bool borrowed) {
+std::vector<FlavorUsage> flavor_usage(const World& world, const QueueRecord& q, const Usage& usage,
+                                      bool borrowed) {
   std::vector<FlavorUsage> out;
   for (const ResourceGroup& group : q.spec.groups) {
     for (const FlavorQuotas& flavor : group.flavors) {
@@ -40,7 +43,8 @@ std::vector<FlavorUsage> flavor_usage(const World& world, const QueueRecord& q, 
         ResourceId r = world.names.find_resource(quota.resource);
         Amount total;
         for (const auto& [fr, amount] : usage)
-          if (world.names.parts(fr).flavor == f && world.names.parts(fr).resource == r) total += amount;
+          if (world.names.parts(fr).flavor == f && world.names.parts(fr).resource == r)
+            total += amount;
         bool in_cohort = borrowed && !q.spec.cohort.empty();
         entry.resources.push_back(
             {quota.resource, total, in_cohort ? max(Amount(), total - quota.nominal) : Amount()});
@@ -121,7 +125,8 @@ LocalQueueStatus State::local_queue_status(const Key& key) const {
   for (const GroupRecord& group : q.groups)
     for (FlavorId flavor : group.flavors) {
       const std::string& name = world_->names.text(flavor);
-      if (std::find(out.flavors.begin(), out.flavors.end(), name) == out.flavors.end()) out.flavors.push_back(name);
+      if (std::find(out.flavors.begin(), out.flavors.end(), name) == out.flavors.end())
+        out.flavors.push_back(name);
     }
   return out;
 }
@@ -133,7 +138,8 @@ CohortStatus State::cohort_status(const std::string& name) const {
   if (!node.valid()) return out;
   out.known = world_->forest.at(node).exists || !world_->forest.at(node).children.empty();
   out.in_cycle = world_->forest.at(node).in_cycle;
-  if (!out.in_cycle) out.weighted_share = share_of(world_->names, world_->forest, node).status_value();
+  if (!out.in_cycle)
+    out.weighted_share = share_of(world_->names, world_->forest, node).status_value();
   return out;
 }
 
@@ -165,15 +171,15 @@ std::vector<PendingWorkload> State::pending(const std::string& cluster_queue) co
   for (WorkloadId id : q.pending.members()) all.insert(id, local_of(id));
   for (WorkloadId id : q.inadmissible) {
     const Workload& w = world_->object(id);
-    world_->pending_keys[id] = {false, w.effective_priority(), queue_timestamp(*world_, w), &w.uid, &w.key.namespace_,
-                                &w.key.name};
+    world_->pending_keys[id] = {false,  w.effective_priority(), queue_timestamp(*world_, w),
+                                &w.uid, &w.key.namespace_,      &w.key.name};
     all.insert(id, local_of(id));
   }
   std::unordered_map<uint32_t, int32_t> position_in_local;
   for (WorkloadId id : all.ordered()) {
     const Workload& w = world_->object(id);
-    out.push_back({w.key, w.uid, w.queue_name, w.effective_priority(), w.created, static_cast<int32_t>(out.size()),
-                   position_in_local[local_of(id).value]++});
+    out.push_back({w.key, w.uid, w.queue_name, w.effective_priority(), w.created,
+                   static_cast<int32_t>(out.size()), position_in_local[local_of(id).value]++});
   }
   return out;
 }
@@ -184,10 +190,13 @@ WorkloadPlace State::place(const Key& key) const {
   const WorkloadRecord& r = world_->record(id);
   if (r.reservation) return WorkloadPlace::kReserved;
   switch (r.place) {
-    case Place::kActive: return WorkloadPlace::kActive;
-    case Place::kInadmissible: return WorkloadPlace::kInadmissible;
+    case Place::kActive:
+      return WorkloadPlace::kActive;
+    case Place::kInadmissible:
+      return WorkloadPlace::kInadmissible;
     case Place::kNone:
-    case Place::kInFlight: return WorkloadPlace::kUnknown;
+    case Place::kInFlight:
+      return WorkloadPlace::kUnknown;
   }
   return WorkloadPlace::kUnknown;
 }
@@ -204,7 +213,8 @@ std::optional<PendingReason> State::bypass_reason(const Key& key) const {
 
 const Admission* State::admission(const Key& key) const {
   WorkloadId id = world_->find(key);
-  return id.valid() && world_->record(id).reservation ? &world_->record(id).reservation->admission : nullptr;
+  return id.valid() && world_->record(id).reservation ? &world_->record(id).reservation->admission
+                                                      : nullptr;
 }
 
 std::vector<std::string> State::required_checks(const Workload& w) const {
@@ -215,7 +225,8 @@ std::vector<std::string> State::required_checks(const Workload& w) const {
   return checks_for_queue(*world_, world_->locals[local].queue);
 }
 
-std::vector<std::pair<std::string, ResourceAmounts>> State::resource_requests(const Key& key) const {
+std::vector<std::pair<std::string, ResourceAmounts>> State::resource_requests(
+    const Key& key) const {
   std::vector<std::pair<std::string, ResourceAmounts>> out;
   WorkloadId id = world_->find(key);
   if (!id.valid()) return out;
@@ -232,14 +243,16 @@ std::vector<std::pair<std::string, ResourceAmounts>> State::resource_requests(co
 std::vector<Key> State::workloads_in_namespace(const std::string& name) const {
   std::vector<WorkloadId> ids;
   for (const LocalRecord& local : world_->locals)
-    if (local.key.namespace_ == name) ids.insert(ids.end(), local.members.begin(), local.members.end());
+    if (local.key.namespace_ == name)
+      ids.insert(ids.end(), local.members.begin(), local.members.end());
   return keys_of(*world_, ids);
 }
 
 std::vector<Key> State::workloads_of_cluster_queue(const std::string& name) const {
   QueueId queue = world_->find_queue(name);
   if (!queue.valid()) return {};
-  std::set<WorkloadId> ids(world_->queues[queue].reserved.begin(), world_->queues[queue].reserved.end());
+  std::set<WorkloadId> ids(world_->queues[queue].reserved.begin(),
+                           world_->queues[queue].reserved.end());
   for (LocalId local : world_->queues[queue].locals)
     ids.insert(world_->locals[local].members.begin(), world_->locals[local].members.end());
   return keys_of(*world_, {ids.begin(), ids.end()});
@@ -249,7 +262,9 @@ bool State::flavor_in_use(const std::string& name) const {
   FlavorId id = world_->names.find_flavor(name);
   for (const QueueRecord& q : world_->queues)
     for (const GroupRecord& group : q.groups)
-      if (id.valid() && std::find(group.flavors.begin(), group.flavors.end(), id) != group.flavors.end()) return true;
+      if (id.valid() &&
+          std::find(group.flavors.begin(), group.flavors.end(), id) != group.flavors.end())
+        return true;
   return false;
 }
 
@@ -272,14 +287,16 @@ AfsUsage State::afs_usage(const Key& local_queue) const {
   if (account == nullptr) return out;
   auto named = [&](const NanoList& list) {
     std::vector<std::pair<std::string, Nanos>> names;
-    for (const auto& [resource, amount] : list) names.emplace_back(world_->names.text(resource), amount);
+    for (const auto& [resource, amount] : list)
+      names.emplace_back(world_->names.text(resource), amount);
     std::sort(names.begin(), names.end());
     return names;
   };
   out.known = true;
   out.consumed = named(account->consumed);
   out.last_update = account->last_update;
-  for (const auto& [id, penalty] : account->penalties) out.penalties.emplace_back(world_->object(id).key, named(penalty));
+  for (const auto& [id, penalty] : account->penalties)
+    out.penalties.emplace_back(world_->object(id).key, named(penalty));
   std::sort(out.penalties.begin(), out.penalties.end());
   return out;
 }
@@ -295,13 +312,16 @@ std::vector<Named> State::inadmissible_by_queue() const {
 }
 
 std::vector<Named> State::reserved_by_queue() const {
-  return by_queue(*world_, [](const QueueRecord& q) { return q.exists ? q.reserved : std::vector<WorkloadId>(); });
+  return by_queue(*world_, [](const QueueRecord& q) {
+    return q.exists ? q.reserved : std::vector<WorkloadId>();
+  });
 }
 
 std::vector<std::pair<std::string, Key>> State::sticky_by_queue() const {
   std::vector<std::pair<std::string, Key>> out;
   for (const QueueRecord& q : world_->queues)
-    if (q.preemptor.valid() && q.preemptor_sticky) out.emplace_back(q.spec.name, world_->object(q.preemptor).key);
+    if (q.preemptor.valid() && q.preemptor_sticky)
+      out.emplace_back(q.spec.name, world_->object(q.preemptor).key);
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -320,7 +340,8 @@ std::vector<Key> State::second_pass_waiting() const {
   return keys_of(*world_, ids);
 }
 
-std::vector<std::pair<std::string, std::vector<std::pair<std::string, Amount>>>> State::tree_usage() const {
+std::vector<std::pair<std::string, std::vector<std::pair<std::string, Amount>>>> State::tree_usage()
+    const {
   world_->forest.settle();
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, Amount>>>> out;
   for (QuotaId id : world_->forest.used_nodes()) {
@@ -328,9 +349,11 @@ std::vector<std::pair<std::string, std::vector<std::pair<std::string, Amount>>>>
     std::vector<std::pair<std::string, Amount>> entries;
     const std::vector<FrId>& frs = world_->forest.tree_frs(id);
     for (size_t i = 0; i < frs.size(); ++i)
-      if (!node.cells[i].usage.is_zero()) entries.emplace_back(world_->names.text(frs[i]), node.cells[i].usage);
+      if (!node.cells[i].usage.is_zero())
+        entries.emplace_back(world_->names.text(frs[i]), node.cells[i].usage);
     std::sort(entries.begin(), entries.end());
-    if (!entries.empty()) out.emplace_back((node.queue ? "clusterQueue/" : "cohort/") + node.name, std::move(entries));
+    if (!entries.empty())
+      out.emplace_back((node.queue ? "clusterQueue/" : "cohort/") + node.name, std::move(entries));
   }
   std::sort(out.begin(), out.end());
   return out;

@@ -34,7 +34,8 @@ void apply_event(World& world, const SampleUsage& event);
 void apply_event(World& world, const SecondPassReady& event);
 
 LocalId ensure_local(World& world, const Key& key);
-// The value that orders the LocalQueue among others follows its ledger and weight (fairshare/ledger.cc).
+// The value that orders the LocalQueue among others follows its ledger and weight
+// (fairshare/ledger.cc).
 void refresh_local_usage(World& world, LocalId local);
 // Flavors, topologies or nodes changed: the topology trees follow (topology/).
 void topology_changed(World& world);

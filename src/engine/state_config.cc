@@ -1,4 +1,5 @@
-// How changes of configuration objects enter the tables: flavors, checks, topologies, cohorts, queues, namespaces.
+// How changes of configuration objects enter the tables: flavors, checks, topologies, cohorts,
+// queues, namespaces.
 #include <algorithm>
 
 #include "engine/queue/activity.h"
@@ -14,18 +15,21 @@ std::vector<QuotaSpec> quota_specs(World& world, const std::vector<ResourceGroup
   for (const ResourceGroup& group : groups)
     for (const FlavorQuotas& flavor : group.flavors)
       for (const ResourceQuota& q : flavor.resources)
-        out.push_back({world.names.fr(world.names.flavor(flavor.flavor), world.names.resource(q.resource)), q.nominal,
-                       q.borrowing_limit, q.lending_limit});
+        out.push_back(
+            {world.names.fr(world.names.flavor(flavor.flavor), world.names.resource(q.resource)),
+             q.nominal, q.borrowing_limit, q.lending_limit});
   return out;
 }
 
 bool uses_flavor(const QueueRecord& q, FlavorId flavor) {
   for (const GroupRecord& group : q.groups)
-    if (std::find(group.flavors.begin(), group.flavors.end(), flavor) != group.flavors.end()) return true;
+    if (std::find(group.flavors.begin(), group.flavors.end(), flavor) != group.flavors.end())
+      return true;
   return false;
 }
 
-// Recomputes activity of all queues; asks for retries of those that became active, and of those that `also` names.
+// Recomputes activity of all queues; asks for retries of those that became active, and of those
+// that `also` names.
 void refresh_queues(World& world, const std::function<bool(const QueueRecord&)>& also) {
   for (size_t i = 0; i < world.queues.size(); ++i) {
     QueueId id(i);
@@ -58,7 +62,8 @@ void rebuild_groups(World& world, QueueRecord& q) {
     GroupRecord record;
     std::vector<std::string> covered = group.covered;
     std::sort(covered.begin(), covered.end());
-    for (const std::string& resource : covered) record.covered.push_back(world.names.resource(resource));
+    for (const std::string& resource : covered)
+      record.covered.push_back(world.names.resource(resource));
     for (const FlavorQuotas& flavor : group.flavors) {
       record.flavors.push_back(world.names.flavor(flavor.flavor));
       world.flavors.ensure(record.flavors.back());
@@ -101,7 +106,8 @@ void apply_event(World& world, const NamespaceChanged& e) {
     const QueueRecord& q = world.queues[QueueId(i)];
     if (!q.exists || !q.spec.namespace_selector) continue;
     bool matched = before && matches(*q.spec.namespace_selector, *before);
-    if (!matched && matches(*q.spec.namespace_selector, e.labels)) request_retry_of_queue(world, QueueId(i));
+    if (!matched && matches(*q.spec.namespace_selector, e.labels))
+      request_retry_of_queue(world, QueueId(i));
   }
 }
 
@@ -113,10 +119,11 @@ void apply_event(World& world, const NamespaceDeleted& e) {
 void apply_event(World& world, const FlavorChanged& e) {
   FlavorId id = world.names.flavor(e.flavor.name);
   FlavorRecord& record = world.flavors.ensure(id);
-  bool relevant = record.exists &&
-                  (record.spec.taints != e.flavor.taints || record.spec.tolerations != e.flavor.tolerations ||
-                   record.spec.node_labels != e.flavor.node_labels);
-  bool topology = !e.flavor.topology.empty() && (relevant || !record.exists || record.spec.topology != e.flavor.topology);
+  bool relevant = record.exists && (record.spec.taints != e.flavor.taints ||
+                                    record.spec.tolerations != e.flavor.tolerations ||
+                                    record.spec.node_labels != e.flavor.node_labels);
+  bool topology = !e.flavor.topology.empty() &&
+                  (relevant || !record.exists || record.spec.topology != e.flavor.topology);
   record.exists = true;
   record.spec = e.flavor;
   topology_changed(world);
@@ -168,9 +175,11 @@ void apply_event(World& world, const CohortChanged& e) {
   QuotaId node = world.forest.cohort_node(e.cohort.name);
   world.forest.settle();
   QuotaId before = world.forest.at(node).root;
-  world.forest.set(node, e.cohort.parent, quota_specs(world, e.cohort.groups), e.cohort.fair_weight);
+  world.forest.set(node, e.cohort.parent, quota_specs(world, e.cohort.groups),
+                   e.cohort.fair_weight);
   world.forest.settle();
-  if (world.forest.at(node).root != before) request_retry(world, before, world.settings.retry_batch);
+  if (world.forest.at(node).root != before)
+    request_retry(world, before, world.settings.retry_batch);
   request_retry(world, node, world.settings.retry_batch);
   refresh_queues(world, nullptr);
 }
@@ -201,11 +210,13 @@ void apply_event(World& world, const ClusterQueueChanged& e) {
   world.forest.settle();
   bool fair = world.settings.admission_fair_sharing && world.gate(Gate::kAdmissionFairSharing) &&
               e.queue.usage_based_fairness;
-  q.pending.set_fairness(fair ? &world.local_usage : nullptr, [&](WorkloadId w) { return world.record(w).local; });
+  q.pending.set_fairness(fair ? &world.local_usage : nullptr,
+                         [&](WorkloadId w) { return world.record(w).local; });
   refresh_activity(world, id);
   if (created)
     for (LocalId local : std::set<LocalId>(q.locals)) push_members(world, local);
-  if (before != world.forest.at(q.node).root) request_retry(world, before, world.settings.retry_batch);
+  if (before != world.forest.at(q.node).root)
+    request_retry(world, before, world.settings.retry_batch);
   request_retry_of_queue(world, id);
   world.changed_queues.insert(id);
   world.touch_tree(id);

@@ -1,4 +1,5 @@
-// How changes of Workloads, nodes and time enter the tables (behaviour.md 3 "Retry triggers", 14 "Coherence").
+// How changes of Workloads, nodes and time enter the tables (behaviour.md 3 "Retry triggers", 14
+// "Coherence").
 #include <algorithm>
 
 #include "engine/fairshare/admission.h"
@@ -89,14 +90,16 @@ bool only_texts_changed(const Workload& a, const Workload& b) {
         out.push_back(c);
     return out;
   };
-  return a.generation == b.generation && a.uid == b.uid && a.priority == b.priority && a.active == b.active &&
-         a.queue_name == b.queue_name && a.boost_text == b.boost_text && a.requeue_at == b.requeue_at &&
-         a.reclaimable == b.reclaimable && a.misconfigured == b.misconfigured &&
-         a.admission_gated_by == b.admission_gated_by && a.unhealthy_nodes == b.unhealthy_nodes &&
-         a.on_hold() == b.on_hold() && relevant(a) == relevant(b);
+  return a.generation == b.generation && a.uid == b.uid && a.priority == b.priority &&
+         a.active == b.active && a.queue_name == b.queue_name && a.boost_text == b.boost_text &&
+         a.requeue_at == b.requeue_at && a.reclaimable == b.reclaimable &&
+         a.misconfigured == b.misconfigured && a.admission_gated_by == b.admission_gated_by &&
+         a.unhealthy_nodes == b.unhealthy_nodes && a.on_hold() == b.on_hold() &&
+         relevant(a) == relevant(b);
 }
 
-// Replaces the object and what is derived from it. The queue keys still point into `before`, which the caller keeps.
+// Replaces the object and what is derived from it. The queue keys still point into `before`, which
+// the caller keeps.
 void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> next) {
   WorkloadRecord& r = world.record(id);
   if (!r.object || !only_texts_changed(*r.object, *next)) ++r.version;
@@ -114,7 +117,9 @@ void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> nex
   drop_shapes(world, r);
   r.shapes = std::move(shapes);
   Digest digest = scheduling_digest(world, *next);
-  if (r.scan && (!world.gate(Gate::kFlavorFungibilityPreserveScanProgress) || !(digest == r.digest))) r.scan.reset();
+  if (r.scan &&
+      (!world.gate(Gate::kFlavorFungibilityPreserveScanProgress) || !(digest == r.digest)))
+    r.scan.reset();
   r.digest = digest;
   r.object = std::move(next);
 }
@@ -162,12 +167,14 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
     remove_from_queue(world, id);
     leave_second_pass(world, id);
     world.delayed.erase(id);
-    if (is == Phase::kFinished || !w.is_true(ConditionType::kQuotaReserved)) forget_penalty(world, id);
+    if (is == Phase::kFinished || !w.is_true(ConditionType::kQuotaReserved))
+      forget_penalty(world, id);
     release(world, id);
     retry_for(world, id);
   } else if (was == Phase::kPending && is == Phase::kPending) {
     if (before.priority != w.priority) retry_for(world, id);
-    if (!world.record(id).reservation && !world.delayed.contains(id)) push_or_update(world, id, &before);
+    if (!world.record(id).reservation && !world.delayed.contains(id))
+      push_or_update(world, id, &before);
   } else if (was == Phase::kPending || was == Phase::kFinished) {
     remove_from_queue(world, id);
     world.delayed.erase(id);
@@ -177,13 +184,15 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
     leave_second_pass(world, id);
     return_to_queue(world, id);
   } else {
-    bool freed = (is == Phase::kAdmitted && before.reclaimable != w.reclaimable) || scaled_down(before, w);
+    bool freed =
+        (is == Phase::kAdmitted && before.reclaimable != w.reclaimable) || scaled_down(before, w);
     sync_reservation(world, id);
     if (freed || before.priority != w.priority) retry_for(world, id);
   }
   if (w.evicted()) leave_second_pass(world, id);
   if (is == Phase::kAdmitted && was != Phase::kAdmitted) settle_penalty(world, id);
-  if (before.evicted() != w.evicted() && world.record(id).reservation) world.touch_tree(world.record(id).reservation->queue);
+  if (before.evicted() != w.evicted() && world.record(id).reservation)
+    world.touch_tree(world.record(id).reservation->queue);
 }
 
 }  // namespace
@@ -199,7 +208,8 @@ void apply_event(World& world, const WorkloadChanged& e) {
   if (created) id = new_record(world, e.workload->key);
   std::shared_ptr<const Workload> before = world.record(id).object;
   set_object(world, id, e.workload);
-  if (e.workload->evicted() || !world.record(id).reservation) world.record(id).eviction_sent = false;
+  if (e.workload->evicted() || !world.record(id).reservation)
+    world.record(id).eviction_sent = false;
   if (created)
     on_created(world, id);
   else
@@ -238,7 +248,8 @@ void apply_event(World& world, const AdmissionFailed& e) {
     return;
   }
   release(world, id);
-  if (!e.not_found) requeue(world, id, RequeueReason::kFailedAfterNomination, PendingReason::kPendingEvaluation);
+  if (!e.not_found)
+    requeue(world, id, RequeueReason::kFailedAfterNomination, PendingReason::kPendingEvaluation);
 }
 
 void apply_event(World& world, const EvictionFailed& e) {

@@ -13,7 +13,8 @@ bool ScanProgress::has_untried() const {
 
 const GroupRecord* QueueRecord::group_of(ResourceId resource) const {
   for (const GroupRecord& group : groups)
-    if (std::find(group.covered.begin(), group.covered.end(), resource) != group.covered.end()) return &group;
+    if (std::find(group.covered.begin(), group.covered.end(), resource) != group.covered.end())
+      return &group;
   return nullptr;
 }
 

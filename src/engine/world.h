@@ -1,5 +1,6 @@
-// World: all tables of one engine instance. Records are plain data; the rules that act on them live in the folders next to
-// this file (quota/, queue/, flavor/, preempt/, fairshare/, topology/, cycle/). One thread.
+// World: all tables of one engine instance. Records are plain data; the rules that act on them live
+// in the folders next to this file (quota/, queue/, flavor/, preempt/, fairshare/, topology/,
+// cycle/). One thread.
 #pragma once
 
 #include <map>
@@ -19,7 +20,8 @@
 
 namespace kueue::engine {
 
-// A pod template in use, with its amounts by id. Shared by all workloads whose pod sets point at the same value.
+// A pod template in use, with its amounts by id. Shared by all workloads whose pod sets point at
+// the same value.
 struct Shape {
   std::shared_ptr<const PodTemplate> pod;
   ResourceList requests;      // per pod, quota view
@@ -28,7 +30,8 @@ struct Shape {
 };
 using ShapeId = Id<struct ShapeTag>;
 
-// 128 bits over everything that decides how a workload is scheduled; equal digests are interchangeable.
+// 128 bits over everything that decides how a workload is scheduled; equal digests are
+// interchangeable.
 struct Digest {
   uint64_t a = 0;
   uint64_t b = 0;
@@ -41,7 +44,8 @@ struct DigestHash {
 
 // Where the flavor scan of a workload stopped (behaviour.md 5, 6).
 struct ScanProgress {
-  std::vector<std::vector<std::pair<ResourceId, int32_t>>> tried;  // per pod set; -1 = all were tried
+  std::vector<std::vector<std::pair<ResourceId, int32_t>>>
+      tried;  // per pod set; -1 = all were tried
   int64_t queue_generation = 0;
   int64_t cycle = 0;
   Digest digest;
@@ -54,10 +58,10 @@ struct Reservation {
   Admission admission;
   Usage usage;
   Instant since;
-  bool assumed = false;   // not yet seen in the API object
+  bool assumed = false;  // not yet seen in the API object
   bool admitted = false;
-  LocalId local;          // whose counters it is in
-  uint32_t position = 0;  // in QueueRecord::reserved
+  LocalId local;                   // whose counters it is in
+  uint32_t position = 0;           // in QueueRecord::reserved
   std::vector<PlacedPods> placed;  // topology usage
 };
 
@@ -67,17 +71,18 @@ struct WorkloadRecord {
   std::shared_ptr<const Workload> object;  // as last delivered; null = free slot
   std::vector<ShapeId> shapes;             // per pod set
   Digest digest;
-  LocalId local;                 // by queue_name
-  QueueId queue;                 // where it waits; valid while place != kNone
+  LocalId local;  // by queue_name
+  QueueId queue;  // where it waits; valid while place != kNone
   Place place = Place::kNone;
-  uint32_t local_position = 0;   // in LocalRecord::members
+  uint32_t local_position = 0;  // in LocalRecord::members
   std::unique_ptr<Reservation> reservation;
   std::unique_ptr<ScanProgress> scan;
   int64_t evaluated_generation = -1;
-  bool eviction_sent = false;    // an Evict command is under way
+  bool eviction_sent = false;  // an Evict command is under way
   bool slice_finish_sent = false;
-  uint64_t version = 0;          // grows with every delivered change
-  // When the head was looked at without success: nothing it depends on has changed while these are current.
+  uint64_t version = 0;  // grows with every delivered change
+  // When the head was looked at without success: nothing it depends on has changed while these are
+  // current.
   uint64_t seen_tree_epoch = 0;
   uint64_t seen_epoch = 0;
   uint64_t seen_version = 0;
@@ -89,8 +94,8 @@ struct FlavorRecord {
 };
 
 struct GroupRecord {
-  std::vector<ResourceId> covered;   // name order
-  std::vector<FlavorId> flavors;     // order of preference
+  std::vector<ResourceId> covered;  // name order
+  std::vector<FlavorId> flavors;    // order of preference
 };
 
 struct QueueRecord {
@@ -98,11 +103,11 @@ struct QueueRecord {
   ClusterQueue spec;
   QuotaId node;
   std::vector<GroupRecord> groups;
-  int64_t generation = 0;            // allocatable resource generation
+  int64_t generation = 0;  // allocatable resource generation
   QueueActivity activity;
-  bool topology_only = false;        // all its flavors are topology flavors
+  bool topology_only = false;  // all its flavors are topology flavors
 
-  PendingQueue pending;              // heap
+  PendingQueue pending;  // heap
   std::set<WorkloadId> inadmissible;
   std::unordered_map<Digest, PendingReason, DigestHash> bypass;  // hashes that were moved aside
   int64_t pop_cycle = 0;
@@ -121,8 +126,8 @@ struct QueueRecord {
 
 struct LocalRecord {
   Key key;
-  bool exists = false;     // the object exists
-  bool queues = false;     // and takes part in queueing: not stopped
+  bool exists = false;  // the object exists
+  bool queues = false;  // and takes part in queueing: not stopped
   LocalQueue spec;
   QueueId queue;
   std::vector<WorkloadId> members;  // all live workloads that name it
@@ -155,31 +160,34 @@ struct World {
 
   std::unordered_map<std::string, QueueId> queue_ids;
   IndexVec<QueueId, QueueRecord> queues;
-  std::vector<QueueId> queue_of_node;  // by QuotaId
+  std::vector<QueueId> queue_of_node;                  // by QuotaId
   std::unordered_map<std::string, LocalId> local_ids;  // by "namespace/name"
   IndexVec<LocalId, LocalRecord> locals;
 
   std::unordered_map<std::string, WorkloadId> workload_ids;  // by "namespace/name"
   IndexVec<WorkloadId, WorkloadRecord> workloads;
-  PendingKeys pending_keys;                            // order in their queues
-  std::vector<double> local_usage;                     // by LocalId: what orders LocalQueues (behaviour.md 11)
+  PendingKeys pending_keys;         // order in their queues
+  std::vector<double> local_usage;  // by LocalId: what orders LocalQueues (behaviour.md 11)
   std::vector<WorkloadId> free_workloads;
   std::unordered_map<const PodTemplate*, ShapeId> shape_ids;
   IndexVec<ShapeId, Shape> shapes;
   std::vector<ShapeId> free_shapes;
 
   std::map<WorkloadId, SecondPassEntry> second_pass;
-  std::map<WorkloadId, Instant> delayed;      // pushed to their queue at that time (backoff after losing a reservation)
-  std::map<QuotaId, Instant> retries;         // requested retries of inadmissible workloads: by node, due time
-  std::set<QueueId> nonempty;                 // queues with something in the heap
+  std::map<WorkloadId, Instant>
+      delayed;  // pushed to their queue at that time (backoff after losing a reservation)
+  std::map<QuotaId, Instant>
+      retries;                 // requested retries of inadmissible workloads: by node, due time
+  std::set<QueueId> nonempty;  // queues with something in the heap
   // Not PodsReady although admitted; blocks admission when settings say so.
   std::set<WorkloadId> not_ready;
 
   Ledger ledger;
   TopologyTables topology;
 
-  uint64_t epoch = 1;                          // grows with changes that may matter to any queue
-  std::unordered_map<uint32_t, uint64_t> tree_epoch;  // by root node: changes that matter to its queues
+  uint64_t epoch = 1;  // grows with changes that may matter to any queue
+  std::unordered_map<uint32_t, uint64_t>
+      tree_epoch;  // by root node: changes that matter to its queues
   std::set<QueueId> changed_queues;
   std::set<LocalId> changed_locals;
 

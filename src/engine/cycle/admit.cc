@@ -1,4 +1,5 @@
-// What a cycle does to workloads: admit (assume) and preempt, each with its command (behaviour.md 4.5k, 4.5n, 8).
+// What a cycle does to workloads: admit (assume) and preempt, each with its command
+// (behaviour.md 4.5k, 4.5n, 8).
 #include <algorithm>
 
 #include "engine/cycle/entry.h"
@@ -32,7 +33,8 @@ bool fully_admitted(const World& world, const Workload& w, const Admission& admi
   for (const PodSetAssignment& ps : admission.pod_sets)
     if (ps.delayed == DelayedTopology::kPending) return false;
   for (const std::string& name : checks_for_admission(world, admission)) {
-    auto it = std::find_if(w.checks.begin(), w.checks.end(), [&](const CheckStatus& c) { return c.name == name; });
+    auto it = std::find_if(w.checks.begin(), w.checks.end(),
+                           [&](const CheckStatus& c) { return c.name == name; });
     if (it == w.checks.end() || it->state != CheckState::kReady) return false;
   }
   return true;
@@ -47,11 +49,16 @@ ResourceList total_requests(const World& world, const Assignment& assignment) {
 
 const char* human_reason(PreemptReason reason) {
   switch (reason) {
-    case PreemptReason::kNone: return "UNKNOWN";
-    case PreemptReason::kInClusterQueue: return "prioritization in the ClusterQueue";
-    case PreemptReason::kInCohortReclamation: return "reclamation within the cohort";
-    case PreemptReason::kInCohortFairSharing: return "Fair Sharing within the cohort";
-    case PreemptReason::kInCohortReclaimWhileBorrowing: return "reclamation within the cohort while borrowing";
+    case PreemptReason::kNone:
+      return "UNKNOWN";
+    case PreemptReason::kInClusterQueue:
+      return "prioritization in the ClusterQueue";
+    case PreemptReason::kInCohortReclamation:
+      return "reclamation within the cohort";
+    case PreemptReason::kInCohortFairSharing:
+      return "Fair Sharing within the cohort";
+    case PreemptReason::kInCohortReclaimWhileBorrowing:
+      return "reclamation within the cohort while borrowing";
   }
   return "UNKNOWN";
 }
@@ -74,8 +81,9 @@ Evict evict_command(const World& world, const Entry& entry, const Victim& victim
   out.cluster_queue = victim_queue.spec.name;
   out.reason = EvictReason::kPreempted;
   out.preempt_reason = victim.reason;
-  out.message = "Preempted to accommodate a workload (UID: " + or_unknown(p.uid) + ", JobUID: " + or_unknown(p.job_uid) +
-                ") due to " + human_reason(victim.reason) + "; preemptor path: " + world.forest.path(own_queue.node) +
+  out.message = "Preempted to accommodate a workload (UID: " + or_unknown(p.uid) +
+                ", JobUID: " + or_unknown(p.job_uid) + ") due to " + human_reason(victim.reason) +
+                "; preemptor path: " + world.forest.path(own_queue.node) +
                 "; preemptee path: " + world.forest.path(victim_queue.node);
   out.priorities = priority_text("preemptor", p) + "; " + priority_text("preemptee", v);
   out.preemptor = p.key;
@@ -132,7 +140,8 @@ void evict_for_failed_replacement(Cycle& cycle, Entry& entry) {
   out.cluster_queue = world.queues[entry.queue].spec.name;
   out.reason = EvictReason::kNodeFailures;
   out.message = "Workload was evicted as there was no replacement for unhealthy node(s): ";
-  for (size_t i = 0; i < w.unhealthy_nodes.size(); ++i) out.message += (i == 0 ? "" : ", ") + w.unhealthy_nodes[i];
+  for (size_t i = 0; i < w.unhealthy_nodes.size(); ++i)
+    out.message += (i == 0 ? "" : ", ") + w.unhealthy_nodes[i];
   r.eviction_sent = true;
   cycle.plan.commands.push_back(std::move(out));
 }

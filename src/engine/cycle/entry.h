@@ -33,14 +33,15 @@ struct Entry {
 struct Cycle {
   Overlay& overlay;
   Plan& plan;
-  std::set<WorkloadId> preempted = {};   // victims of this cycle so far
+  std::set<WorkloadId> preempted = {};  // victims of this cycle so far
   std::map<std::string, int32_t> skips = {};
   std::vector<std::pair<std::string, RecomputeResult>> recomputations = {};
 
   World& world() { return overlay.world(); }
 };
 
-// Why the entry cannot even be looked at: fills message and reasons, and says false (behaviour.md 4.3).
+// Why the entry cannot even be looked at: fills message and reasons, and says false
+// (behaviour.md 4.3).
 bool may_be_nominated(World& world, Entry& entry);
 // Assignment and victims (behaviour.md 5).
 void nominate(Overlay& overlay, Entry& entry);

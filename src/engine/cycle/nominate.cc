@@ -1,4 +1,5 @@
-// Nomination: may the head be looked at, and which assignment would it get (behaviour.md 4.3 and 5).
+// Nomination: may the head be looked at, and which assignment would it get (behaviour.md 4.3 and
+// 5).
 #include <algorithm>
 #include <numeric>
 
@@ -15,7 +16,8 @@ bool fail(Entry& entry, PendingReason reason, std::string message) {
 
 bool feasible(const Assignment& assignment, const std::vector<Victim>& victims) {
   FitMode mode = assignment.mode();
-  return mode == FitMode::kFit || mode == FitMode::kDeferredFit || (mode == FitMode::kPreempt && !victims.empty());
+  return mode == FitMode::kFit || mode == FitMode::kDeferredFit ||
+         (mode == FitMode::kPreempt && !victims.empty());
 }
 
 struct Attempt {
@@ -36,7 +38,8 @@ std::optional<Attempt> reduced(Overlay& overlay, const Entry& entry, AssignOptio
   const Workload& w = overlay.world().object(entry.id());
   if (!overlay.world().gate(Gate::kPartialAdmission)) return std::nullopt;
   std::vector<int64_t> deltas;
-  for (const PodSet& ps : w.pod_sets) deltas.push_back(std::max(0, ps.count - ps.min_count.value_or(ps.count)));
+  for (const PodSet& ps : w.pod_sets)
+    deltas.push_back(std::max(0, ps.count - ps.min_count.value_or(ps.count)));
   int64_t total = std::accumulate(deltas.begin(), deltas.end(), int64_t{0});
   if (total == 0) return std::nullopt;
   std::optional<Attempt> best;
@@ -46,7 +49,8 @@ std::optional<Attempt> reduced(Overlay& overlay, const Entry& entry, AssignOptio
     if (middle > total) break;
     options.counts.clear();
     for (size_t i = 0; i < deltas.size(); ++i)
-      options.counts.push_back(w.pod_sets[i].count - static_cast<int32_t>(deltas[i] * middle / total));
+      options.counts.push_back(w.pod_sets[i].count -
+                               static_cast<int32_t>(deltas[i] * middle / total));
     Attempt a = attempt(overlay, entry, options);
     if (feasible(a.assignment, a.victims)) {
       best = std::move(a);
@@ -72,7 +76,8 @@ void find_assignment(Overlay& overlay, Entry& entry, const AssignOptions& option
   if (!feasible(full.assignment, full.victims))
     if (std::optional<Attempt> fewer = reduced(overlay, entry, options)) full = std::move(*fewer);
   if (entry.replaced.valid() && full.assignment.mode() != FitMode::kNoFit &&
-      std::none_of(full.victims.begin(), full.victims.end(), [&](const Victim& v) { return v.id == entry.replaced; }))
+      std::none_of(full.victims.begin(), full.victims.end(),
+                   [&](const Victim& v) { return v.id == entry.replaced; }))
     full.victims.push_back({entry.replaced, PreemptReason::kNone});
   entry.assignment = std::move(full.assignment);
   entry.victims = std::move(full.victims);
@@ -91,10 +96,14 @@ bool may_be_nominated(World& world, Entry& entry) {
   }
   for (const CheckStatus& check : w.checks)
     if (check.state == CheckState::kRetry || check.state == CheckState::kRejected)
-      return fail(entry, PendingReason::kPendingEvaluation, "The workload has failed admission checks");
-  if (!queue.exists) return fail(entry, PendingReason::kMisconfigured, "ClusterQueue " + queue.spec.name + " not found");
+      return fail(entry, PendingReason::kPendingEvaluation,
+                  "The workload has failed admission checks");
+  if (!queue.exists)
+    return fail(entry, PendingReason::kMisconfigured,
+                "ClusterQueue " + queue.spec.name + " not found");
   if (!queue.activity.active)
-    return fail(entry, PendingReason::kSuspended, "ClusterQueue " + queue.spec.name + " is inactive");
+    return fail(entry, PendingReason::kSuspended,
+                "ClusterQueue " + queue.spec.name + " is inactive");
   auto labels = world.namespaces.find(w.key.namespace_);
   if (labels == world.namespaces.end()) {
     entry.silent = true;
@@ -102,7 +111,8 @@ bool may_be_nominated(World& world, Entry& entry) {
   }
   if (!queue.spec.namespace_selector || !matches(*queue.spec.namespace_selector, labels->second)) {
     entry.requeue = RequeueReason::kNamespaceMismatch;
-    return fail(entry, PendingReason::kMisconfigured, "workload namespace doesn't match ClusterQueue selector");
+    return fail(entry, PendingReason::kMisconfigured,
+                "workload namespace doesn't match ClusterQueue selector");
   }
   if (!w.misconfigured.empty()) return fail(entry, PendingReason::kMisconfigured, w.misconfigured);
   return true;
@@ -132,9 +142,12 @@ void nominate_again(Overlay& overlay, Entry& entry) {
 
 WorkloadId replaced_slice(const World& world, WorkloadId id) {
   const Workload& w = world.object(id);
-  if (!world.gate(Gate::kElasticJobsViaWorkloadSlices) || !w.elastic || !w.replaces) return WorkloadId();
+  if (!world.gate(Gate::kElasticJobsViaWorkloadSlices) || !w.elastic || !w.replaces)
+    return WorkloadId();
   WorkloadId old = world.find(*w.replaces);
-  return old.valid() && world.record(old).reservation && !world.object(old).finished() ? old : WorkloadId();
+  return old.valid() && world.record(old).reservation && !world.object(old).finished()
+             ? old
+             : WorkloadId();
 }
 
 }  // namespace kueue::engine

@@ -1,5 +1,5 @@
-// In which order the entries of a cycle are processed (behaviour.md 10). Both orders are total: ties end in namespace and
-// name, trees go by the name of their root.
+// In which order the entries of a cycle are processed (behaviour.md 10). Both orders are total:
+// ties end in namespace and name, trees go by the name of their root.
 #include <algorithm>
 
 #include "engine/cycle/entry.h"
@@ -20,17 +20,21 @@ int by_time_and_name(const World& world, const Entry& a, const Entry& b) {
 
 int by_priority(const World& world, const Entry& a, const Entry& b) {
   if (!world.gate(Gate::kPrioritySortingWithinCohort)) return 0;
-  int64_t x = world.object(a.id()).effective_priority(), y = world.object(b.id()).effective_priority();
+  int64_t x = world.object(a.id()).effective_priority(),
+          y = world.object(b.id()).effective_priority();
   return x == y ? 0 : (x > y ? -1 : 1);
 }
 
 int by_preemptor(const World& world, const Entry& a, const Entry& b) {
-  if (!world.gate(Gate::kPrioritizePreemptorWorkloads) || a.head.is_preemptor == b.head.is_preemptor) return 0;
+  if (!world.gate(Gate::kPrioritizePreemptorWorkloads) ||
+      a.head.is_preemptor == b.head.is_preemptor)
+    return 0;
   return a.head.is_preemptor ? -1 : 1;
 }
 
 bool classical_before(const World& world, const Entry& a, const Entry& b) {
-  bool x = world.record(a.id()).reservation != nullptr, y = world.record(b.id()).reservation != nullptr;
+  bool x = world.record(a.id()).reservation != nullptr,
+       y = world.record(b.id()).reservation != nullptr;
   if (x != y) return x;
   if (int c = by_preemptor(world, a, b); c != 0) return c < 0;
   if (a.assignment.borrow != b.assignment.borrow) return a.assignment.borrow < b.assignment.borrow;
@@ -41,8 +45,9 @@ bool classical_before(const World& world, const Entry& a, const Entry& b) {
 // One contender on its way up the tree: its shares below each ancestor with its usage added.
 struct Contender {
   Entry* entry = nullptr;
-  std::vector<Share> shares;          // [0] = the queue below its parent, [1] = that cohort below its own, …
-  std::vector<bool> borrowing;        // the same nodes, on the flavors and resources that it asks for
+  std::vector<Share>
+      shares;  // [0] = the queue below its parent, [1] = that cohort below its own, …
+  std::vector<bool> borrowing;  // the same nodes, on the flavors and resources that it asks for
 };
 
 Contender contend(Cycle& cycle, Entry* entry) {
@@ -52,20 +57,23 @@ Contender contend(Cycle& cycle, Entry* entry) {
   Charge charge = charge_of(world, entry->id(), entry->assignment);
   Overlay::Mark mark = cycle.overlay.mark();
   cycle.overlay.charge(entry->queue, {charge.quota, {}});
-  for (QuotaId node = world.queues[entry->queue].node; forest.has_parent(node); node = forest.at(node).parent) {
+  for (QuotaId node = world.queues[entry->queue].node; forest.has_parent(node);
+       node = forest.at(node).parent) {
     out.shares.push_back(share_of(world.names, forest, node));
-    out.borrowing.push_back(std::any_of(charge.quota.begin(), charge.quota.end(), [&](const auto& e) {
-      return forest.borrowing_with(node, e.first, Amount());
-    }));
+    out.borrowing.push_back(
+        std::any_of(charge.quota.begin(), charge.quota.end(),
+                    [&](const auto& e) { return forest.borrowing_with(node, e.first, Amount()); }));
   }
   cycle.overlay.rollback(mark);
   return out;
 }
 
 // `level_a`: how far below the cohort the contender's path node is counted from its queue.
-bool fair_before(const World& world, const Contender& a, size_t level_a, const Contender& b, size_t level_b) {
+bool fair_before(const World& world, const Contender& a, size_t level_a, const Contender& b,
+                 size_t level_b) {
   if (int c = by_preemptor(world, *a.entry, *b.entry); c != 0) return c < 0;
-  if (world.gate(Gate::kFairSharingPrioritizeNonBorrowing) && a.borrowing[level_a] != b.borrowing[level_b])
+  if (world.gate(Gate::kFairSharingPrioritizeNonBorrowing) &&
+      a.borrowing[level_a] != b.borrowing[level_b])
     return b.borrowing[level_b];
   if (int c = compare(a.shares[level_a], b.shares[level_b]); c != 0) return c < 0;
   if (int c = by_priority(world, *a.entry, *b.entry); c != 0) return c < 0;
@@ -132,8 +140,9 @@ Entry* EntryOrder::next_fair() {
     for (auto& [child, list] : children) {
       size_t candidate = self(self, QuotaId(child), list);
       auto level = [&](size_t m) {
-        return static_cast<size_t>(forest.at(world.queues[field[m].contender.entry->queue].node).depth -
-                                   forest.at(node).depth - 1);
+        return static_cast<size_t>(
+            forest.at(world.queues[field[m].contender.entry->queue].node).depth -
+            forest.at(node).depth - 1);
       };
       if (best == field.size() || fair_before(world, field[candidate].contender, level(candidate),
                                               field[best].contender, level(best)))

@@ -12,7 +12,8 @@ namespace {
 
 std::vector<Target> targets_of(const World& world, const std::vector<Victim>& victims) {
   std::vector<Target> out;
-  for (const Victim& v : victims) out.push_back({world.object(v.id).key, world.object(v.id).uid, v.reason});
+  for (const Victim& v : victims)
+    out.push_back({world.object(v.id).key, world.object(v.id).uid, v.reason});
   std::sort(out.begin(), out.end(), [](const Target& a, const Target& b) { return a.key < b.key; });
   return out;
 }
@@ -74,8 +75,9 @@ void return_entry(World& world, Plan& plan, Entry& entry) {
     plan.commands.push_back(std::move(command));
     return;
   }
-  requeue(world, entry.id(), entry.requeue,
-          entry.pending == PendingReason::kNone ? PendingReason::kPendingEvaluation : entry.pending);
+  requeue(
+      world, entry.id(), entry.requeue,
+      entry.pending == PendingReason::kNone ? PendingReason::kPendingEvaluation : entry.pending);
   if (entry.status == EntryStatus::kNominated) return;
   const Workload& w = world.object(entry.id());
   for (size_t i = 0; i < w.pod_sets.size(); ++i) {

@@ -21,7 +21,8 @@ Fits fits_now(Cycle& cycle, const Entry& entry) {
     if (!cycle.overlay.removed(v.id)) cycle.overlay.remove(v.id);
   Fits result = Fits::kYes;
   for (const auto& [fr, amount] : charge.quota)
-    if (world.forest.available(world.queues[entry.queue].node, fr) < amount) result = Fits::kNoQuota;
+    if (world.forest.available(world.queues[entry.queue].node, fr) < amount)
+      result = Fits::kNoQuota;
   if (result == Fits::kYes && !places_available(world, charge.placed)) result = Fits::kNoPlace;
   cycle.overlay.rollback(mark);
   return result;
@@ -34,16 +35,19 @@ bool overlaps(const Cycle& cycle, const Entry& entry) {
 
 RecomputeResult recompute_result(const Entry& entry) {
   switch (entry.assignment.mode()) {
-    case FitMode::kDeferredFit: return RecomputeResult::kDeferredFit;
+    case FitMode::kDeferredFit:
+      return RecomputeResult::kDeferredFit;
     case FitMode::kPreempt:
       return entry.victims.empty() ? RecomputeResult::kSkipped : RecomputeResult::kNewTargets;
     case FitMode::kNoFit:
-    case FitMode::kFit: return RecomputeResult::kSkipped;
+    case FitMode::kFit:
+      return RecomputeResult::kSkipped;
   }
   return RecomputeResult::kSkipped;
 }
 
-// The victims of the cycle are gone for good in this computation; what then simply fits has to wait for them.
+// The victims of the cycle are gone for good in this computation; what then simply fits has to wait
+// for them.
 void recompute_after_overlap(Cycle& cycle, Entry& entry) {
   World& world = cycle.world();
   Overlay::Mark mark = cycle.overlay.mark();
@@ -65,7 +69,8 @@ Usage reserved_for(const World& world, const Entry& entry) {
     Amount nominal = forest.nominal(node, fr);
     Amount keep = amount;
     if (entry.assignment.borrow > 0) {
-      if (auto limit = forest.borrowing_limit(node, fr)) keep = min(amount, nominal + *limit - used);
+      if (auto limit = forest.borrowing_limit(node, fr))
+        keep = min(amount, nominal + *limit - used);
     } else {
       keep = max(Amount(), min(amount, nominal - used));
     }
@@ -78,19 +83,24 @@ void skip(Cycle& cycle, Entry& entry, std::string message) {
   entry.status = EntryStatus::kSkipped;
   entry.message = std::move(message);
   entry.pending = PendingReason::kWaitingForQuota;
-  if (!cycle.world().gate(Gate::kFlavorFungibilityPreserveScanProgress)) cycle.world().record(entry.id()).scan.reset();
+  if (!cycle.world().gate(Gate::kFlavorFungibilityPreserveScanProgress))
+    cycle.world().record(entry.id()).scan.reset();
 }
 
-void count_skip(Cycle& cycle, const Entry& entry) { ++cycle.skips[cycle.world().queues[entry.queue].spec.name]; }
+void count_skip(Cycle& cycle, const Entry& entry) {
+  ++cycle.skips[cycle.world().queues[entry.queue].spec.name];
+}
 
 bool preemption_is_gated(const World& world, const Entry& entry) {
-  return (world.gate(Gate::kConcurrentAdmission) || world.gate(Gate::kMultiKueueOrchestratedPreemption)) &&
+  return (world.gate(Gate::kConcurrentAdmission) ||
+          world.gate(Gate::kMultiKueueOrchestratedPreemption)) &&
          world.object(entry.id()).has_closed_preemption_gate();
 }
 
 // Victims that have to be told to go: all but the slice that is replaced.
 bool has_real_victims(const Entry& entry) {
-  return std::any_of(entry.victims.begin(), entry.victims.end(), [&](const Victim& v) { return v.id != entry.replaced; });
+  return std::any_of(entry.victims.begin(), entry.victims.end(),
+                     [&](const Victim& v) { return v.id != entry.replaced; });
 }
 
 void hold_capacity(Cycle& cycle, Entry& entry) {
@@ -98,7 +108,8 @@ void hold_capacity(Cycle& cycle, Entry& entry) {
   entry.requeue = RequeueReason::kPreemptionNoCandidates;
   entry.pending = PendingReason::kWaitingForQuota;
   bool prioritized = world.gate(Gate::kPrioritizePreemptorWorkloads) && entry.head.is_preemptor;
-  bool can_always_reclaim = world.queues[entry.queue].spec.preemption.reclaim == ReclaimWithinCohort::kAny;
+  bool can_always_reclaim =
+      world.queues[entry.queue].spec.preemption.reclaim == ReclaimWithinCohort::kAny;
   if (can_always_reclaim && !prioritized) return;
   Charge charge = charge_of(world, entry.id(), entry.assignment);
   charge.quota = reserved_for(world, entry);
@@ -147,7 +158,8 @@ bool settle_without_fit(Cycle& cycle, Entry& entry, Fits fits) {
   }
   if (mode == FitMode::kDeferredFit) {
     entry.message =
-        "Workload has overlapping preemption targets with another workload, but will fit after these preemptions "
+        "Workload has overlapping preemption targets with another workload, but will fit after "
+        "these preemptions "
         "complete";
     entry.requeue = RequeueReason::kPendingPreemption;
     entry.pending = PendingReason::kWaitingForPreemptedWorkloads;
@@ -177,10 +189,12 @@ void process(Cycle& cycle, Entry& entry) {
     return;
   }
   Fits fits = fits_now(cycle, entry);
-  if (overlaps(cycle, entry) && world.gate(Gate::kRecomputeAssignmentUponPreemptionTargetsOverlap)) {
+  if (overlaps(cycle, entry) &&
+      world.gate(Gate::kRecomputeAssignmentUponPreemptionTargetsOverlap)) {
     recompute_after_overlap(cycle, entry);
     fits = fits_now(cycle, entry);
-  } else if (fits == Fits::kNoPlace && world.gate(Gate::kTASRecomputeAssignmentWithinSchedulingCycle)) {
+  } else if (fits == Fits::kNoPlace &&
+             world.gate(Gate::kTASRecomputeAssignmentWithinSchedulingCycle)) {
     nominate_again(cycle.overlay, entry);
     fits = fits_now(cycle, entry);
   }

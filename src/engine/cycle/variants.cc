@@ -30,7 +30,9 @@ WorkloadId admitted_sibling(const World& world, const Entry& entry) {
   WorkloadId found;
   for (WorkloadId id : world.queues[entry.queue].reserved) {
     const WorkloadRecord& r = world.record(id);
-    if (id == entry.id() || r.object->variant_parent_uid != w.variant_parent_uid || !r.reservation->admitted) continue;
+    if (id == entry.id() || r.object->variant_parent_uid != w.variant_parent_uid ||
+        !r.reservation->admitted)
+      continue;
     if (!found.valid() || r.object->key < world.object(found).key) found = id;
   }
   return found;
@@ -54,8 +56,10 @@ bool migrate_variant(Cycle& cycle, Entry& entry) {
   WorkloadId sibling = admitted_sibling(world, entry);
   if (!sibling.valid()) return false;
   const QueueRecord& queue = world.queues[entry.queue];
-  if (queue.spec.concurrent_admission && !queue.spec.concurrent_admission->last_acceptable_flavor.empty()) {
-    int32_t last = flavor_rank(world, queue, queue.spec.concurrent_admission->last_acceptable_flavor);
+  if (queue.spec.concurrent_admission &&
+      !queue.spec.concurrent_admission->last_acceptable_flavor.empty()) {
+    int32_t last =
+        flavor_rank(world, queue, queue.spec.concurrent_admission->last_acceptable_flavor);
     if (last >= 0 && variant_rank(world, queue, w) > last) {
       entry.message = "Target flavor is below LastAcceptableFlavorName";
       entry.pending = PendingReason::kPendingEvaluation;

@@ -17,7 +17,8 @@ double decay_rate(Duration elapsed, Duration half_life) {
 Nanos scale(Nanos amount, double factor) {
   if (factor <= 0 || amount == 0) return 0;
   char text[64];
-  auto [end, error] = std::to_chars(text, text + sizeof text, factor, std::chars_format::scientific);
+  auto [end, error] =
+      std::to_chars(text, text + sizeof text, factor, std::chars_format::scientific);
   if (error != std::errc()) return 0;
   // d.ddddde±xx -> mantissa * 10^-digits
   Nanos mantissa = 0;
@@ -74,7 +75,8 @@ namespace {
 
 // From internal units: cpu counts in thousandths.
 Nanos to_nanos(const World& world, ResourceId id, Amount amount) {
-  return static_cast<Nanos>(amount.value()) * (world.names.text(id) == "cpu" ? 1'000'000 : 1'000'000'000);
+  return static_cast<Nanos>(amount.value()) *
+         (world.names.text(id) == "cpu" ? 1'000'000 : 1'000'000'000);
 }
 
 double weight_of(const World& world, ResourceId id) {
@@ -93,7 +95,8 @@ void decay(World& world, LocalId local, LedgerAccount& account) {
   }
   double rate = decay_rate(world.now - account.last_update, afs.half_life);
   NanoList next;
-  for (const auto& [resource, amount] : account.consumed) add(next, resource, scale(amount, 1 - rate));
+  for (const auto& [resource, amount] : account.consumed)
+    add(next, resource, scale(amount, 1 - rate));
   NanoList admitted;
   for (const auto& [fr, amount] : world.locals[local].admitted_usage) {
     ResourceId resource = world.names.parts(fr).resource;
@@ -125,7 +128,8 @@ void refresh_local_usage(World& world, LocalId local) {
   NanoList total = account->consumed;
   for (const auto& [id, penalty] : account->penalties)
     for (const auto& [resource, amount] : penalty) add(total, resource, amount);
-  for (const auto& [resource, amount] : total) value += weight_of(world, resource) * static_cast<double>(amount) / 1e9;
+  for (const auto& [resource, amount] : total)
+    value += weight_of(world, resource) * static_cast<double>(amount) / 1e9;
   value /= weight;
 }
 
@@ -167,7 +171,8 @@ void apply_event(World& world, const ConsumedUsage& e) {
   LocalId local = ensure_local(world, e.local_queue);
   LedgerAccount& account = world.ledger.open(local, e.last_update);
   account.consumed.clear();
-  for (const auto& [resource, amount] : e.consumed) add(account.consumed, world.names.resource(resource), amount);
+  for (const auto& [resource, amount] : e.consumed)
+    add(account.consumed, world.names.resource(resource), amount);
   account.last_update = e.last_update;
   refresh_local_usage(world, local);
 }

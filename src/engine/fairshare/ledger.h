@@ -1,6 +1,6 @@
-// Ledger of admission fair sharing: per LocalQueue what it has consumed, decaying with time, and a penalty for each
-// workload between being assumed and being admitted. Spec: behaviour.md section 11. Exact in billionths of the unit that
-// Kubernetes shows (cores for cpu).
+// Ledger of admission fair sharing: per LocalQueue what it has consumed, decaying with time, and a
+// penalty for each workload between being assumed and being admitted. Spec: behaviour.md
+// section 11. Exact in billionths of the unit that Kubernetes shows (cores for cpu).
 #pragma once
 
 #include <map>
@@ -25,7 +25,8 @@ struct LedgerAccount {
 
 // 1 - 0.5^(elapsed / half life); 0 when the half life is 0.
 double decay_rate(Duration elapsed, Duration half_life);
-// amount * factor, rounded towards zero, with the factor taken as the decimal number that prints shortest.
+// amount * factor, rounded towards zero, with the factor taken as the decimal number that prints
+// shortest.
 Nanos scale(Nanos amount, double factor);
 void add(NanoList& list, ResourceId id, Nanos amount);
 

@@ -31,7 +31,8 @@ Share share_of(const Names& names, const Forest& forest, QuotaId id) {
     if (extra <= Amount()) continue;
     share.borrowing = true;
     ResourceId resource = names.parts(frs[ix]).resource;
-    auto it = std::find_if(over.begin(), over.end(), [&](const auto& e) { return e.first == resource; });
+    auto it =
+        std::find_if(over.begin(), over.end(), [&](const auto& e) { return e.first == resource; });
     if (it == over.end())
       over.emplace_back(resource, extra);
     else

@@ -1,5 +1,5 @@
-// Dominant resource share of a node of the quota forest (behaviour.md 9): how much more than its own quota it uses, in
-// thousandths of what could be lent to it, divided by its weight.
+// Dominant resource share of a node of the quota forest (behaviour.md 9): how much more than its
+// own quota it uses, in thousandths of what could be lent to it, divided by its weight.
 #pragma once
 
 #include "engine/quota/forest.h"
@@ -18,7 +18,8 @@ struct Share {
   int64_t status_value() const;
 };
 
-// Negative when a < b, 0 when equal. Infinite ones are above all others; two of them compare by ratio.
+// Negative when a < b, 0 when equal. Infinite ones are above all others; two of them compare by
+// ratio.
 int compare(const Share& a, const Share& b);
 
 // Zero for a node without parent.

@@ -1,4 +1,5 @@
-// Chooses flavors: pod set by pod set, resource group by resource group, flavor by flavor (behaviour.md 6).
+// Chooses flavors: pod set by pod set, resource group by resource group, flavor by flavor
+// (behaviour.md 6).
 #include <algorithm>
 
 #include "engine/flavor/assignment.h"
@@ -29,7 +30,9 @@ bool better(const Quality& a, const Quality& b, FungibilityPreference preference
 }
 
 // The worse one of two resources in one flavor.
-bool worse(const Quality& a, const Quality& b, FungibilityPreference preference) { return better(b, a, preference); }
+bool worse(const Quality& a, const Quality& b, FungibilityPreference preference) {
+  return better(b, a, preference);
+}
 
 bool try_next(const Quality& q, const Fungibility& f) {
   if (!viable(q.mode)) return true;
@@ -63,10 +66,14 @@ class Assigner {
   void collect_requests();
   bool assign_group(const PodSetGroup& group);
   // Flavors for all resources of the group of `resource`; empty = none fits.
-  std::vector<FlavorChoice> find_flavors(const PodSetGroup& group, ResourceId resource, PodSetResult& status);
-  std::optional<Reason> mismatch(const PodSetGroup& group, const GroupRecord& resources, FlavorId flavor) const;
-  std::optional<Reason> excluded(const PodSetGroup& group, FlavorId flavor, const ResourceList& requests) const;
-  Quality fit(const PodSetGroup& group, FrId fr, Amount request, std::vector<Reason>& reasons, PendingReason& no_fit);
+  std::vector<FlavorChoice> find_flavors(const PodSetGroup& group, ResourceId resource,
+                                         PodSetResult& status);
+  std::optional<Reason> mismatch(const PodSetGroup& group, const GroupRecord& resources,
+                                 FlavorId flavor) const;
+  std::optional<Reason> excluded(const PodSetGroup& group, FlavorId flavor,
+                                 const ResourceList& requests) const;
+  Quality fit(const PodSetGroup& group, FrId fr, Amount request, std::vector<Reason>& reasons,
+              PendingReason& no_fit);
   int32_t first_to_try(const PodSetGroup& group, ResourceId resource) const;
   Amount replaced_request(const PodSetGroup& group, ResourceId resource) const;
   FlavorId replaced_flavor(const PodSetGroup& group, ResourceId resource) const;
@@ -90,14 +97,17 @@ void Assigner::collect_requests() {
   for (size_t i = 0; i < workload_.pod_sets.size(); ++i) {
     PodSetResult result;
     result.index = i;
-    result.count = options_.counts.empty() ? effective_count(world_, workload_, workload_.pod_sets[i]) : options_.counts[i];
+    result.count = options_.counts.empty()
+                       ? effective_count(world_, workload_, workload_.pod_sets[i])
+                       : options_.counts[i];
     for (const auto& [resource, amount] : world_.shapes[record_.shapes[i]].requests)
       result.requests.emplace_back(resource, amount * result.count);
     if (covers_pods) {
       std::erase_if(result.requests, [&](const auto& e) { return e.first == pods; });
       world_.names.add(result.requests, pods, Amount(result.count));
     }
-    if (record_.reservation) keep_admission(world_, *record_.reservation, workload_.pod_sets[i], result);
+    if (record_.reservation)
+      keep_admission(world_, *record_.reservation, workload_.pod_sets[i], result);
     results_.push_back(std::move(result));
   }
 }
@@ -111,15 +121,19 @@ Assignment Assigner::run() {
   std::vector<std::string> names;
   for (size_t i = 0; i < workload_.pod_sets.size(); ++i) {
     const PodSet& ps = workload_.pod_sets[i];
-    std::string name = ps.topology && !ps.topology->pod_set_group.empty() ? ps.topology->pod_set_group : "";
-    size_t g = name.empty() ? names.size()
-                            : static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    std::string name =
+        ps.topology && !ps.topology->pod_set_group.empty() ? ps.topology->pod_set_group : "";
+    size_t g =
+        name.empty()
+            ? names.size()
+            : static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
     if (g == names.size()) {
       names.push_back(name);
       groups.emplace_back();
     }
     groups[g].members.push_back(i);
-    for (const auto& [resource, amount] : results_[i].requests) world_.names.add(groups[g].requests, resource, amount);
+    for (const auto& [resource, amount] : results_[i].requests)
+      world_.names.add(groups[g].requests, resource, amount);
   }
   for (const PodSetGroup& group : groups)
     if (!assign_group(group)) return std::move(assignment_);
@@ -135,10 +149,14 @@ bool Assigner::assign_group(const PodSetGroup& group) {
   bool kept = !results_[group.members.front()].flavors.empty();
   for (const auto& [resource, amount] : group.requests) {
     if (kept) break;
-    if (std::any_of(flavors.begin(), flavors.end(), [&](const auto& f) { return f.resource == resource; })) continue;
+    if (std::any_of(flavors.begin(), flavors.end(),
+                    [&](const auto& f) { return f.resource == resource; }))
+      continue;
     const GroupRecord* resources = queue_.group_of(resource);
     if (resources == nullptr) {
-      if (amount.is_zero() || (world_.settings.ignore_undeclared && world_.gate(Gate::kQuotaCheckStrategy))) continue;
+      if (amount.is_zero() ||
+          (world_.settings.ignore_undeclared && world_.gate(Gate::kQuotaCheckStrategy)))
+        continue;
       status.reasons.push_back({.kind = ReasonKind::kResourceUnavailable,
                                 .flavor = {},
                                 .resource = world_.names.text(resource),
@@ -175,7 +193,8 @@ bool Assigner::assign_group(const PodSetGroup& group) {
     std::vector<std::pair<ResourceId, int32_t>> tried;
     for (const FlavorChoice& choice : result.flavors) {
       assignment_.borrow = std::max(assignment_.borrow, choice.borrow);
-      add(assignment_.quota, world_.names.fr(choice.flavor, choice.resource), get(result.requests, choice.resource));
+      add(assignment_.quota, world_.names.fr(choice.flavor, choice.resource),
+          get(result.requests, choice.resource));
       tried.emplace_back(choice.resource, choice.tried);
     }
     assignment_.scan.tried.push_back(std::move(tried));
@@ -185,7 +204,8 @@ bool Assigner::assign_group(const PodSetGroup& group) {
 }
 
 int32_t Assigner::first_to_try(const PodSetGroup& group, ResourceId resource) const {
-  if (!world_.gate(Gate::kFlavorFungibility) || !record_.scan || options_.pinned != nullptr) return 0;
+  if (!world_.gate(Gate::kFlavorFungibility) || !record_.scan || options_.pinned != nullptr)
+    return 0;
   size_t index = group.members.front();
   if (index >= record_.scan->tried.size()) return 0;
   for (const auto& [r, tried] : record_.scan->tried[index])
@@ -193,7 +213,8 @@ int32_t Assigner::first_to_try(const PodSetGroup& group, ResourceId resource) co
   return 0;
 }
 
-std::optional<Reason> Assigner::excluded(const PodSetGroup& group, FlavorId flavor, const ResourceList& requests) const {
+std::optional<Reason> Assigner::excluded(const PodSetGroup& group, FlavorId flavor,
+                                         const ResourceList& requests) const {
   Reason reason;
   reason.flavor = world_.names.text(flavor);
   if (options_.pinned != nullptr) {
@@ -217,11 +238,14 @@ std::optional<Reason> Assigner::excluded(const PodSetGroup& group, FlavorId flav
   return std::nullopt;
 }
 
-std::optional<Reason> Assigner::mismatch(const PodSetGroup& group, const GroupRecord& resources, FlavorId flavor) const {
-  bool topology = std::any_of(group.members.begin(), group.members.end(),
-                              [&](size_t i) { return requests_topology(world_, workload_.pod_sets[i]); });
+std::optional<Reason> Assigner::mismatch(const PodSetGroup& group, const GroupRecord& resources,
+                                         FlavorId flavor) const {
+  bool topology = std::any_of(group.members.begin(), group.members.end(), [&](size_t i) {
+    return requests_topology(world_, workload_.pod_sets[i]);
+  });
   for (size_t member : group.members)
-    if (auto reason = flavor_mismatch(world_, queue_, resources, flavor, workload_, workload_.pod_sets[member], topology))
+    if (auto reason = flavor_mismatch(world_, queue_, resources, flavor, workload_,
+                                      workload_.pod_sets[member], topology))
       return reason;
   return std::nullopt;
 }
@@ -229,15 +253,19 @@ std::optional<Reason> Assigner::mismatch(const PodSetGroup& group, const GroupRe
 Amount Assigner::replaced_request(const PodSetGroup& group, ResourceId resource) const {
   if (!options_.replaced.valid() || !world_.record(options_.replaced).reservation) return Amount();
   Amount sum;
-  for (const PodSetAssignment& ps : world_.record(options_.replaced).reservation->admission.pod_sets)
+  for (const PodSetAssignment& ps :
+       world_.record(options_.replaced).reservation->admission.pod_sets)
     for (size_t member : group.members)
-      if (ps.name == workload_.pod_sets[member].name) sum += Amount(amount_of(ps.usage, world_.names.text(resource)));
+      if (ps.name == workload_.pod_sets[member].name)
+        sum += Amount(amount_of(ps.usage, world_.names.text(resource)));
   return sum;
 }
 
 FlavorId Assigner::replaced_flavor(const PodSetGroup& group, ResourceId resource) const {
-  if (!options_.replaced.valid() || !world_.record(options_.replaced).reservation) return FlavorId();
-  for (const PodSetAssignment& ps : world_.record(options_.replaced).reservation->admission.pod_sets) {
+  if (!options_.replaced.valid() || !world_.record(options_.replaced).reservation)
+    return FlavorId();
+  for (const PodSetAssignment& ps :
+       world_.record(options_.replaced).reservation->admission.pod_sets) {
     if (ps.name != workload_.pod_sets[group.members.front()].name) continue;
     for (const auto& [r, flavor] : ps.flavors)
       if (r == world_.names.text(resource)) return world_.names.find_flavor(flavor);
@@ -247,11 +275,12 @@ FlavorId Assigner::replaced_flavor(const PodSetGroup& group, ResourceId resource
 
 bool Assigner::may_preempt_while_borrowing() const {
   return queue_.spec.preemption.borrow.lower_priority ||
-         (world_.settings.fair_sharing && queue_.spec.preemption.reclaim != ReclaimWithinCohort::kNever);
+         (world_.settings.fair_sharing &&
+          queue_.spec.preemption.reclaim != ReclaimWithinCohort::kNever);
 }
 
-Quality Assigner::fit(const PodSetGroup& group, FrId fr, Amount request, std::vector<Reason>& reasons,
-                      PendingReason& no_fit) {
+Quality Assigner::fit(const PodSetGroup& group, FrId fr, Amount request,
+                      std::vector<Reason>& reasons, PendingReason& no_fit) {
   const Forest& forest = world_.forest;
   const FlavorResource& parts = world_.names.parts(fr);
   Amount assumed = get(assignment_.quota, fr);
@@ -276,30 +305,35 @@ Quality Assigner::fit(const PodSetGroup& group, FrId fr, Amount request, std::ve
   reason.a = value - available;
   reasons.push_back(std::move(reason));
   no_fit = PendingReason::kWaitingForQuota;
-  if (value <= forest.nominal(queue_.node, fr) || subtree.below_root || may_preempt_while_borrowing()) {
+  if (value <= forest.nominal(queue_.node, fr) || subtree.below_root ||
+      may_preempt_while_borrowing()) {
     Simulation simulation = simulate_preemption(overlay_, id_, queue_id_, fr, value);
     return {simulation.mode, simulation.borrow};
   }
   return {PreemptMode::kNoFit, subtree.height};
 }
 
-std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, ResourceId resource, PodSetResult& status) {
+std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, ResourceId resource,
+                                                 PodSetResult& status) {
   const GroupRecord& resources = *queue_.group_of(resource);
   const Fungibility& fungibility = queue_.spec.fungibility;
   bool fungible = world_.gate(Gate::kFlavorFungibility);
   ResourceList requests;
   for (const auto& entry : group.requests)
-    if (std::find(resources.covered.begin(), resources.covered.end(), entry.first) != resources.covered.end())
+    if (std::find(resources.covered.begin(), resources.covered.end(), entry.first) !=
+        resources.covered.end())
       requests.push_back(entry);
   std::vector<Reason> reasons;
   std::vector<FlavorChoice> best;
   Quality best_quality;
   PendingReason least_severe = PendingReason::kNone;
   auto note_no_fit = [&](PendingReason r) {
-    if (least_severe == PendingReason::kNone || severity(r) < severity(least_severe)) least_severe = r;
+    if (least_severe == PendingReason::kNone || severity(r) < severity(least_severe))
+      least_severe = r;
   };
   int32_t attempted = -1;
-  for (int32_t i = first_to_try(group, resource); i < static_cast<int32_t>(resources.flavors.size()); ++i) {
+  for (int32_t i = first_to_try(group, resource);
+       i < static_cast<int32_t>(resources.flavors.size()); ++i) {
     attempted = i;
     FlavorId flavor = resources.flavors[static_cast<size_t>(i)];
     FlavorAttempt attempt;
@@ -320,7 +354,8 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
       FlavorId old = replaced_flavor(group, r);
       Quality quality;
       if (old.valid() && old != flavor) {
-        attempt.reasons.push_back({ReasonKind::kSliceFlavor, attempt.flavor, {}, world_.names.text(old), {}, {}, {}});
+        attempt.reasons.push_back(
+            {ReasonKind::kSliceFlavor, attempt.flavor, {}, world_.names.text(old), {}, {}, {}});
         attempt.no_fit = PendingReason::kNoMatchingFlavor;
       } else {
         quality = fit(group, world_.names.fr(flavor, r), amount, attempt.reasons, attempt.no_fit);
@@ -354,7 +389,8 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
   for (FlavorChoice& choice : best) choice.tried = fungible && !at_end ? attempted : -1;
   if (best_quality.mode != PreemptMode::kFit) {
     status.reasons.insert(status.reasons.end(), reasons.begin(), reasons.end());
-    if (best.empty() && (status.no_fit == PendingReason::kNone || severity(least_severe) > severity(status.no_fit)))
+    if (best.empty() &&
+        (status.no_fit == PendingReason::kNone || severity(least_severe) > severity(status.no_fit)))
       status.no_fit = least_severe;
   }
   return best;
@@ -364,22 +400,28 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
 
 int severity(PendingReason reason) {
   switch (reason) {
-    case PendingReason::kNoMatchingFlavor: return 4;
-    case PendingReason::kExceedsMaxQuota: return 3;
-    case PendingReason::kWaitingForQuota: return 2;
-    case PendingReason::kTopologyPlacementFailed: return 1;
+    case PendingReason::kNoMatchingFlavor:
+      return 4;
+    case PendingReason::kExceedsMaxQuota:
+      return 3;
+    case PendingReason::kWaitingForQuota:
+      return 2;
+    case PendingReason::kTopologyPlacementFailed:
+      return 1;
     case PendingReason::kNone:
     case PendingReason::kPendingEvaluation:
     case PendingReason::kWaitingForPreemptedWorkloads:
     case PendingReason::kMisconfigured:
     case PendingReason::kSuspended:
     case PendingReason::kWaitingForPodsReady:
-    case PendingReason::kAdmissionGated: return 0;
+    case PendingReason::kAdmissionGated:
+      return 0;
   }
   return 0;
 }
 
-Assignment assign_flavors(Overlay& overlay, WorkloadId id, QueueId queue, const AssignOptions& options) {
+Assignment assign_flavors(Overlay& overlay, WorkloadId id, QueueId queue,
+                          const AssignOptions& options) {
   return Assigner(overlay, id, queue, options).run();
 }
 

@@ -6,11 +6,14 @@ namespace kueue::engine {
 
 FitMode fit_mode(PreemptMode mode) {
   switch (mode) {
-    case PreemptMode::kNoFit: return FitMode::kNoFit;
+    case PreemptMode::kNoFit:
+      return FitMode::kNoFit;
     case PreemptMode::kNoCandidates:
     case PreemptMode::kPreempt:
-    case PreemptMode::kReclaim: return FitMode::kPreempt;
-    case PreemptMode::kFit: return FitMode::kFit;
+    case PreemptMode::kReclaim:
+      return FitMode::kPreempt;
+    case PreemptMode::kFit:
+      return FitMode::kFit;
   }
   return FitMode::kNoFit;
 }
@@ -73,7 +76,8 @@ Charge charge_of(const World& world, WorkloadId id, const Assignment& assignment
       int32_t count = d.count;
       if (r.reservation)  // only what is more than it has there
         for (const PlacedPods& had : r.reservation->placed)
-          if (had.values == d.values && had.flavor == flavor && had.per_pod == per_pod) count -= had.count;
+          if (had.values == d.values && had.flavor == flavor && had.per_pod == per_pod)
+            count -= had.count;
       if (count > 0) charge.placed.push_back({flavor, d.values, per_pod, count});
     }
   }

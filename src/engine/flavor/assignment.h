@@ -1,4 +1,5 @@
-// Assignment: which flavors a workload would get, how well they fit, and why others do not. Spec: behaviour.md 5 and 6.
+// Assignment: which flavors a workload would get, how well they fit, and why others do not. Spec:
+// behaviour.md 5 and 6.
 #pragma once
 
 #include <memory>
@@ -52,19 +53,20 @@ struct Assignment {
 };
 
 struct AssignOptions {
-  std::vector<int32_t> counts;      // per pod set, instead of the workload's; empty = as it is
+  std::vector<int32_t> counts;         // per pod set, instead of the workload's; empty = as it is
   const Assignment* pinned = nullptr;  // only flavors of this earlier nomination
-  WorkloadId replaced;              // slice that the workload replaces
+  WorkloadId replaced;                 // slice that the workload replaces
 };
 
 // Finds flavors against the state that `overlay` shows. Changes nothing in it.
-Assignment assign_flavors(Overlay& overlay, WorkloadId id, QueueId queue, const AssignOptions& options);
+Assignment assign_flavors(Overlay& overlay, WorkloadId id, QueueId queue,
+                          const AssignOptions& options);
 
 // How much a reason weighs when several compete (behaviour.md 6, "NoFit reason severity").
 int severity(PendingReason reason);
 
-// What the assignment would charge; of the quota nothing when the workload already holds a reservation, and of the places
-// only what is more than it has.
+// What the assignment would charge; of the quota nothing when the workload already holds a
+// reservation, and of the places only what is more than it has.
 Charge charge_of(const World& world, WorkloadId id, const Assignment& assignment);
 
 }  // namespace kueue::engine

@@ -13,8 +13,10 @@ bool has_key(const World& world, const GroupRecord& group, const std::string& ke
   return false;
 }
 
-// Only keys that some flavor of the group labels take part; a term without such keys lets every flavor pass.
-bool affinity_matches(const World& world, const GroupRecord& group, const Flavor& flavor, const PodTemplate& pod) {
+// Only keys that some flavor of the group labels take part; a term without such keys lets every
+// flavor pass.
+bool affinity_matches(const World& world, const GroupRecord& group, const Flavor& flavor,
+                      const PodTemplate& pod) {
   for (const auto& [key, value] : pod.node_selector) {
     if (!has_key(world, group, key)) continue;
     const std::string* have = find_label(flavor.node_labels, key);
@@ -40,8 +42,9 @@ std::string taint_struct_text(const Taint& t) {
   return "{" + t.key + " " + t.value + " " + t.effect + " <nil>}";
 }
 
-std::optional<Reason> topology_mismatch(const World& world, const QueueRecord& queue, const GroupRecord& group,
-                                        const FlavorRecord& flavor, const PodSet& ps, bool group_requests_topology) {
+std::optional<Reason> topology_mismatch(const World& world, const QueueRecord& queue,
+                                        const GroupRecord& group, const FlavorRecord& flavor,
+                                        const PodSet& ps, bool group_requests_topology) {
   auto because = [&](const std::string& text) {
     return Reason{.kind = ReasonKind::kTopology,
                   .flavor = flavor.spec.name,
@@ -53,14 +56,16 @@ std::optional<Reason> topology_mismatch(const World& world, const QueueRecord& q
   };
   if (requests_topology(world, ps)) {
     if (flavor.spec.topology.empty()) {
-      // A flavor that covers nothing that the pod itself asks for (credits, say) need not know places.
+      // A flavor that covers nothing that the pod itself asks for (credits, say) need not know
+      // places.
       for (ResourceId resource : group.covered)
         if (amount_of(ps.pod->raw_requests, world.names.text(resource)) != 0)
           return because("does not support TopologyAwareScheduling");
       return std::nullopt;
     }
     if (!has_topology_tree(world, flavor.spec)) return because("information missing in TAS cache");
-    if (!has_requested_levels(world, flavor.spec, *ps.topology)) return because("does not contain the requested level");
+    if (!has_requested_levels(world, flavor.spec, *ps.topology))
+      return because("does not contain the requested level");
     return std::nullopt;
   }
   if (topology_implied(world, queue)) return std::nullopt;
@@ -74,15 +79,17 @@ std::optional<Reason> topology_mismatch(const World& world, const QueueRecord& q
 bool requests_topology(const World& world, const PodSet& ps) {
   if (!world.gate(Gate::kTopologyAwareScheduling) || !ps.topology) return false;
   const TopologyRequest& t = *ps.topology;
-  return t.required || t.preferred || t.unconstrained.value_or(false) || t.slice_topology || !t.slice_layers.empty();
+  return t.required || t.preferred || t.unconstrained.value_or(false) || t.slice_topology ||
+         !t.slice_layers.empty();
 }
 
 bool topology_implied(const World& world, const QueueRecord& queue) {
   return world.gate(Gate::kTopologyAwareScheduling) && queue.topology_only;
 }
 
-std::optional<Reason> flavor_mismatch(const World& world, const QueueRecord& queue, const GroupRecord& group,
-                                      FlavorId id, const Workload&, const PodSet& ps, bool group_requests_topology) {
+std::optional<Reason> flavor_mismatch(const World& world, const QueueRecord& queue,
+                                      const GroupRecord& group, FlavorId id, const Workload&,
+                                      const PodSet& ps, bool group_requests_topology) {
   const FlavorRecord& flavor = world.flavors[id];
   Reason reason;
   reason.flavor = world.names.text(id);
@@ -91,8 +98,10 @@ std::optional<Reason> flavor_mismatch(const World& world, const QueueRecord& que
     return reason;
   }
   if (world.gate(Gate::kTopologyAwareScheduling))
-    if (auto mismatch = topology_mismatch(world, queue, group, flavor, ps, group_requests_topology)) return mismatch;
-  if (const Taint* taint = untolerated(flavor.spec.taints, ps.pod->tolerations, flavor.spec.tolerations)) {
+    if (auto mismatch = topology_mismatch(world, queue, group, flavor, ps, group_requests_topology))
+      return mismatch;
+  if (const Taint* taint =
+          untolerated(flavor.spec.taints, ps.pod->tolerations, flavor.spec.tolerations)) {
     reason.kind = ReasonKind::kTaint;
     reason.detail = taint_struct_text(*taint);
     return reason;

@@ -9,8 +9,9 @@
 namespace kueue::engine {
 
 // The reason why not; nothing when it suits.
-std::optional<Reason> flavor_mismatch(const World& world, const QueueRecord& queue, const GroupRecord& group,
-                                      FlavorId flavor, const Workload& workload, const PodSet& pod_set,
+std::optional<Reason> flavor_mismatch(const World& world, const QueueRecord& queue,
+                                      const GroupRecord& group, FlavorId flavor,
+                                      const Workload& workload, const PodSet& pod_set,
                                       bool group_requests_topology);
 // The pod set asks for topology in its own words.
 bool requests_topology(const World& world, const PodSet& pod_set);

@@ -16,7 +16,8 @@ namespace kueue::engine {
 // Reason of QuotaReserved=False. reason_text() gives the granular word, legacy_reason_text() the
 // one that is written while the gate UnadmittedWorkloadsObservability is off.
 enum class PendingReason : uint8_t {
-  kNone,  // no rule names a reason: the resource is not covered, or the assignment failed as a whole
+  kNone,  // no rule names a reason: the resource is not covered, or the assignment failed as a
+          // whole
   kPendingEvaluation,
   kNoMatchingFlavor,
   kExceedsMaxQuota,

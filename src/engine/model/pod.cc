@@ -18,8 +18,9 @@ bool contains(const std::vector<std::string>& values, const std::string& value) 
 }  // namespace
 
 const std::string* find_label(const Labels& labels, const std::string& key) {
-  auto it = std::lower_bound(labels.begin(), labels.end(), key,
-                             [](const auto& label, const std::string& k) { return label.first < k; });
+  auto it =
+      std::lower_bound(labels.begin(), labels.end(), key,
+                       [](const auto& label, const std::string& k) { return label.first < k; });
   return it != labels.end() && it->first == key ? &it->second : nullptr;
 }
 
@@ -68,7 +69,8 @@ bool tolerates(const Toleration& t, const Taint& taint) {
   return t.op == "Gt" && have > bound;
 }
 
-const Taint* untolerated(const std::vector<Taint>& taints, const std::vector<Toleration>& tolerations,
+const Taint* untolerated(const std::vector<Taint>& taints,
+                         const std::vector<Toleration>& tolerations,
                          const std::vector<Toleration>& more) {
   for (const Taint& taint : taints) {
     if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") continue;

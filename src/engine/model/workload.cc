@@ -18,7 +18,9 @@ bool Workload::is_false(ConditionType type) const {
   return c != nullptr && c->status == ConditionStatus::kFalse;
 }
 
-bool Workload::reserved() const { return admission.has_value() && is_true(ConditionType::kQuotaReserved); }
+bool Workload::reserved() const {
+  return admission.has_value() && is_true(ConditionType::kQuotaReserved);
+}
 
 bool Workload::on_hold() const {
   const Condition* c = condition(ConditionType::kQuotaReserved);

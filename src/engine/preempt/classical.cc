@@ -1,5 +1,5 @@
-// Classical preemption: within the ClusterQueue, reclaim from the cohort tree, and preemption while borrowing
-// (behaviour.md 8).
+// Classical preemption: within the ClusterQueue, reclaim from the cohort tree, and preemption while
+// borrowing (behaviour.md 8).
 #include <algorithm>
 
 #include "engine/preempt/preempt.h"
@@ -17,8 +17,9 @@ struct Candidate {
 
 bool within_quota(const PreemptContext& context, QuotaId node) {
   const Forest& forest = context.world().forest;
-  return std::all_of(context.request.needed.begin(), context.request.needed.end(),
-                     [&](FrId fr) { return forest.usage(node, fr) <= forest.subtree_quota(node, fr); });
+  return std::all_of(context.request.needed.begin(), context.request.needed.end(), [&](FrId fr) {
+    return forest.usage(node, fr) <= forest.subtree_quota(node, fr);
+  });
 }
 
 class Candidates {
@@ -41,18 +42,22 @@ class Candidates {
   }
 
   bool usable(WorkloadId id, VictimPolicy policy) const {
-    return id != context_.request.preemptor && !context_.overlay.removed(id) && uses_needed(context_, id) &&
-           satisfies(context_, id, policy);
+    return id != context_.request.preemptor && !context_.overlay.removed(id) &&
+           uses_needed(context_, id) && satisfies(context_, id, policy);
   }
 
-  // Walks from the parent to the root. Once a subtree holds the request, what is outside of it is taken with advantage.
+  // Walks from the parent to the root. Once a subtree holds the request, what is outside of it is
+  // taken with advantage.
   void collect_tree() {
     const Forest& forest = world_.forest;
-    if (reclaim_policy(context_.queue) == VictimPolicy::kNever || !forest.has_parent(context_.node())) return;
+    if (reclaim_policy(context_.queue) == VictimPolicy::kNever ||
+        !forest.has_parent(context_.node()))
+      return;
     Usage remaining = context_.request.usage;
     bool advantage = fits_in_quota(context_.node(), remaining);
     QuotaId visited = context_.node();
-    for (QuotaId node = forest.at(context_.node()).parent; node.valid(); node = forest.at(node).parent) {
+    for (QuotaId node = forest.at(context_.node()).parent; node.valid();
+         node = forest.at(node).parent) {
       collect_subtree(node, node, visited, advantage);
       bool fits = fits_in_quota(node, remaining);
       advantage = advantage || fits;
@@ -92,14 +97,19 @@ class Candidates {
     const BorrowWithinCohort& borrow = context_.queue.spec.preemption.borrow;
     int64_t priority = world_.object(id).effective_priority();
     if (!borrow.lower_priority) return Class::kWithoutBorrowing;
-    if (borrow.max_priority_threshold && priority > *borrow.max_priority_threshold) return Class::kWithoutBorrowing;
-    if (priority >= world_.object(context_.request.preemptor).effective_priority()) return Class::kWithoutBorrowing;
+    if (borrow.max_priority_threshold && priority > *borrow.max_priority_threshold)
+      return Class::kWithoutBorrowing;
+    if (priority >= world_.object(context_.request.preemptor).effective_priority())
+      return Class::kWithoutBorrowing;
     return Class::kWhileBorrowing;
   }
 
   void order() {
-    auto before = [&](const Candidate& a, const Candidate& b) { return candidate_before(context_, a.id, b.id); };
-    for (auto* list : {&hierarchical_, &priority_, &own_}) std::sort(list->begin(), list->end(), before);
+    auto before = [&](const Candidate& a, const Candidate& b) {
+      return candidate_before(context_, a.id, b.id);
+    };
+    for (auto* list : {&hierarchical_, &priority_, &own_})
+      std::sort(list->begin(), list->end(), before);
     for (bool evicted : {true, false})
       for (auto* list : {&hierarchical_, &priority_, &own_})
         for (const Candidate& c : *list)
@@ -127,10 +137,13 @@ bool still_valid(const PreemptContext& context, const Candidate& c, bool allow_b
 
 PreemptReason reason_of(Class cls) {
   switch (cls) {
-    case Class::kOwnQueue: return PreemptReason::kInClusterQueue;
+    case Class::kOwnQueue:
+      return PreemptReason::kInClusterQueue;
     case Class::kHierarchical:
-    case Class::kWithoutBorrowing: return PreemptReason::kInCohortReclamation;
-    case Class::kWhileBorrowing: return PreemptReason::kInCohortReclaimWhileBorrowing;
+    case Class::kWithoutBorrowing:
+      return PreemptReason::kInCohortReclamation;
+    case Class::kWhileBorrowing:
+      return PreemptReason::kInCohortReclaimWhileBorrowing;
   }
   return PreemptReason::kNone;
 }

@@ -1,4 +1,5 @@
-// Fair-sharing preemption: takes from whoever has the largest share, as long as the strategy allows (behaviour.md 9).
+// Fair-sharing preemption: takes from whoever has the largest share, as long as the strategy allows
+// (behaviour.md 9).
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,7 +10,8 @@
 namespace kueue::engine {
 namespace {
 
-using CandidateLists = std::map<uint32_t, std::vector<WorkloadId>>;  // by quota node of the queue; first = next
+using CandidateLists =
+    std::map<uint32_t, std::vector<WorkloadId>>;  // by quota node of the queue; first = next
 
 class FairPreemption {
  public:
@@ -49,16 +51,17 @@ class FairPreemption {
 };
 
 bool FairPreemption::borrows_needed(QuotaId queue) const {
-  return std::any_of(context_.request.needed.begin(), context_.request.needed.end(),
-                     [&](FrId fr) { return forest_.usage(queue, fr) > forest_.nominal(queue, fr); });
+  return std::any_of(context_.request.needed.begin(), context_.request.needed.end(), [&](FrId fr) {
+    return forest_.usage(queue, fr) > forest_.nominal(queue, fr);
+  });
 }
 
 std::vector<WorkloadId> FairPreemption::collect() const {
   std::vector<WorkloadId> out;
   auto take_from = [&](const QueueRecord& queue, VictimPolicy policy) {
     for (WorkloadId id : queue.reserved)
-      if (id != context_.request.preemptor && !context_.overlay.removed(id) && satisfies(context_, id, policy) &&
-          uses_needed(context_, id))
+      if (id != context_.request.preemptor && !context_.overlay.removed(id) &&
+          satisfies(context_, id, policy) && uses_needed(context_, id))
         out.push_back(id);
   };
   if (VictimPolicy policy = within_policy(context_.queue); policy != VictimPolicy::kNever)
@@ -66,14 +69,17 @@ std::vector<WorkloadId> FairPreemption::collect() const {
   VictimPolicy policy = reclaim_policy(context_.queue);
   if (forest_.has_parent(context_.node()) && policy != VictimPolicy::kNever)
     for (QuotaId node : forest_.queues_below(forest_.at(context_.node()).root))
-      if (node != context_.node() && borrows_needed(node)) take_from(world_.queues[world_.queue_of_node[node.value]], policy);
-  std::sort(out.begin(), out.end(), [&](WorkloadId a, WorkloadId b) { return candidate_before(context_, a, b); });
+      if (node != context_.node() && borrows_needed(node))
+        take_from(world_.queues[world_.queue_of_node[node.value]], policy);
+  std::sort(out.begin(), out.end(),
+            [&](WorkloadId a, WorkloadId b) { return candidate_before(context_, a, b); });
   return out;
 }
 
 CandidateLists FairPreemption::by_queue(const std::vector<WorkloadId>& candidates) const {
   CandidateLists lists;
-  for (WorkloadId id : candidates) lists[world_.queues[world_.record(id).reservation->queue].node.value].push_back(id);
+  for (WorkloadId id : candidates)
+    lists[world_.queues[world_.record(id).reservation->queue].node.value].push_back(id);
   for (auto& [node, list] : lists) std::reverse(list.begin(), list.end());  // popped from the back
   return lists;
 }
@@ -102,7 +108,8 @@ bool FairPreemption::on_own_path(QuotaId node) const {
 }
 
 QuotaId FairPreemption::next_queue() {
-  if (!forest_.has_parent(context_.node())) return has_candidates(context_.node()) ? context_.node() : QuotaId();
+  if (!forest_.has_parent(context_.node()))
+    return has_candidates(context_.node()) ? context_.node() : QuotaId();
   QuotaId root = forest_.at(context_.node()).root;
   while (!pruned_.contains(root.value))
     if (QuotaId queue = next_below(root); queue.valid()) return queue;
@@ -121,7 +128,8 @@ QuotaId FairPreemption::next_below(QuotaId cohort) {
         continue;
       }
       int order = best_queue.valid() ? compare(s, queue_share) : 1;
-      bool earlier = order == 0 && candidate_before(context_, lists_[child.value].back(), lists_[best_queue.value].back());
+      bool earlier = order == 0 && candidate_before(context_, lists_[child.value].back(),
+                                                    lists_[best_queue.value].back());
       if (order <= 0 && !earlier) continue;
       best_queue = child;
       queue_share = s;
@@ -218,7 +226,9 @@ bool FairPreemption::second_pass() {
   for (QuotaId queue = next_queue(); queue.valid(); queue = next_queue()) {
     if (queue != context_.node()) {
       auto [own, target] = below_common(queue);
-      if (compare(share(own), share(target)) < 0 && take(pop(queue), PreemptReason::kInCohortFairSharing)) return true;
+      if (compare(share(own), share(target)) < 0 &&
+          take(pop(queue), PreemptReason::kInCohortFairSharing))
+        return true;
     }
     lists_.erase(queue.value);  // one chance per queue
   }
@@ -230,8 +240,9 @@ std::vector<Victim> FairPreemption::run() {
   if (candidates.empty()) return {};
   const std::vector<FairPreemptionStrategy>& configured = world_.settings.fair_sharing->strategies;
   bool both = configured.empty() || configured.size() > 1;
-  FairPreemptionStrategy first =
-      configured.empty() ? FairPreemptionStrategy::kLessThanOrEqualToFinalShare : configured.front();
+  FairPreemptionStrategy first = configured.empty()
+                                     ? FairPreemptionStrategy::kLessThanOrEqualToFinalShare
+                                     : configured.front();
   // Shares are those with the preemptor in.
   Charge preemptor{context_.request.usage, {}};
   context_.overlay.charge(context_.request.queue, preemptor);
@@ -244,6 +255,8 @@ std::vector<Victim> FairPreemption::run() {
 
 }  // namespace
 
-std::vector<Victim> fair_victims(const PreemptContext& context) { return FairPreemption(context).run(); }
+std::vector<Victim> fair_victims(const PreemptContext& context) {
+  return FairPreemption(context).run();
+}
 
 }  // namespace kueue::engine

@@ -13,11 +13,15 @@ bool satisfies(const PreemptContext& context, WorkloadId candidate, VictimPolicy
   const Workload& p = world.object(context.request.preemptor);
   const Workload& c = world.object(candidate);
   switch (policy) {
-    case VictimPolicy::kNever: return false;
-    case VictimPolicy::kAny: return true;
-    case VictimPolicy::kLowerPriority: return p.effective_priority() > c.effective_priority();
+    case VictimPolicy::kNever:
+      return false;
+    case VictimPolicy::kAny:
+      return true;
+    case VictimPolicy::kLowerPriority:
+      return p.effective_priority() > c.effective_priority();
     case VictimPolicy::kLowerOrNewerEqualPriority:
-      if (p.effective_priority() != c.effective_priority()) return p.effective_priority() > c.effective_priority();
+      if (p.effective_priority() != c.effective_priority())
+        return p.effective_priority() > c.effective_priority();
       return queue_timestamp(world, p) < queue_timestamp(world, c);
   }
   return false;
@@ -25,18 +29,24 @@ bool satisfies(const PreemptContext& context, WorkloadId candidate, VictimPolicy
 
 VictimPolicy within_policy(const QueueRecord& queue) {
   switch (queue.spec.preemption.within) {
-    case WithinClusterQueue::kNever: return VictimPolicy::kNever;
-    case WithinClusterQueue::kLowerPriority: return VictimPolicy::kLowerPriority;
-    case WithinClusterQueue::kLowerOrNewerEqualPriority: return VictimPolicy::kLowerOrNewerEqualPriority;
+    case WithinClusterQueue::kNever:
+      return VictimPolicy::kNever;
+    case WithinClusterQueue::kLowerPriority:
+      return VictimPolicy::kLowerPriority;
+    case WithinClusterQueue::kLowerOrNewerEqualPriority:
+      return VictimPolicy::kLowerOrNewerEqualPriority;
   }
   return VictimPolicy::kNever;
 }
 
 VictimPolicy reclaim_policy(const QueueRecord& queue) {
   switch (queue.spec.preemption.reclaim) {
-    case ReclaimWithinCohort::kNever: return VictimPolicy::kNever;
-    case ReclaimWithinCohort::kLowerPriority: return VictimPolicy::kLowerPriority;
-    case ReclaimWithinCohort::kAny: return VictimPolicy::kAny;
+    case ReclaimWithinCohort::kNever:
+      return VictimPolicy::kNever;
+    case ReclaimWithinCohort::kLowerPriority:
+      return VictimPolicy::kLowerPriority;
+    case ReclaimWithinCohort::kAny:
+      return VictimPolicy::kAny;
   }
   return VictimPolicy::kNever;
 }
@@ -45,7 +55,8 @@ bool uses_needed(const PreemptContext& context, WorkloadId candidate) {
   const Usage& usage = context.world().record(candidate).reservation->usage;
   const std::vector<FrId>& needed = context.request.needed;
   return std::any_of(usage.begin(), usage.end(), [&](const auto& entry) {
-    return entry.second > Amount() && std::find(needed.begin(), needed.end(), entry.first) != needed.end();
+    return entry.second > Amount() &&
+           std::find(needed.begin(), needed.end(), entry.first) != needed.end();
   });
 }
 
@@ -71,7 +82,8 @@ bool candidate_before(const PreemptContext& context, WorkloadId a, WorkloadId b)
   int64_t a_priority = x.object->effective_priority();
   int64_t b_priority = y.object->effective_priority();
   if (a_priority != b_priority) return a_priority < b_priority;
-  if (x.reservation->since != y.reservation->since) return x.reservation->since > y.reservation->since;
+  if (x.reservation->since != y.reservation->since)
+    return x.reservation->since > y.reservation->since;
   if (x.object->uid != y.object->uid) return x.object->uid < y.object->uid;
   return x.object->key < y.object->key;
 }
@@ -107,26 +119,33 @@ std::vector<Victim> find_victims(Overlay& overlay, const PreemptRequest& request
   return victims;
 }
 
-std::vector<Victim> find_victims(Overlay& overlay, WorkloadId id, QueueId queue, const Assignment& assignment) {
+std::vector<Victim> find_victims(Overlay& overlay, WorkloadId id, QueueId queue,
+                                 const Assignment& assignment) {
   World& world = overlay.world();
-  PreemptRequest request{.preemptor = id, .queue = queue, .usage = assignment.quota, .needed = {}, .places_fit = {}};
+  PreemptRequest request{
+      .preemptor = id, .queue = queue, .usage = assignment.quota, .needed = {}, .places_fit = {}};
   if (world.record(id).reservation) request.usage.clear();
   for (const PodSetResult& ps : assignment.pod_sets)
     for (const FlavorChoice& f : ps.flavors)
-      if (fit_mode(f.mode) == FitMode::kPreempt) request.needed.push_back(world.names.fr(f.flavor, f.resource));
+      if (fit_mode(f.mode) == FitMode::kPreempt)
+        request.needed.push_back(world.names.fr(f.flavor, f.resource));
   std::sort(request.needed.begin(), request.needed.end());
-  request.needed.erase(std::unique(request.needed.begin(), request.needed.end()), request.needed.end());
+  request.needed.erase(std::unique(request.needed.begin(), request.needed.end()),
+                       request.needed.end());
   request.places_fit = placement_check(overlay, id, queue, assignment);
   return find_victims(overlay, request);
 }
 
-Simulation simulate_preemption(Overlay& overlay, WorkloadId id, QueueId queue, FrId fr, Amount amount) {
+Simulation simulate_preemption(Overlay& overlay, WorkloadId id, QueueId queue, FrId fr,
+                               Amount amount) {
   World& world = overlay.world();
-  PreemptRequest request{.preemptor = id, .queue = queue, .usage = {{fr, amount}}, .needed = {fr}, .places_fit = {}};
+  PreemptRequest request{
+      .preemptor = id, .queue = queue, .usage = {{fr, amount}}, .needed = {fr}, .places_fit = {}};
   std::vector<Victim> victims = find_victims(overlay, request);
   QuotaId node = world.queues[queue].node;
   if (victims.empty())
-    return {PreemptMode::kNoCandidates, world.forest.lowest_subtree_that_fits(node, fr, amount).height};
+    return {PreemptMode::kNoCandidates,
+            world.forest.lowest_subtree_that_fits(node, fr, amount).height};
   Overlay::Mark mark = overlay.mark();
   bool own = false;
   for (const Victim& v : victims) {

@@ -1,5 +1,5 @@
-// Preemption: which running workloads have to go so that one more fits. Spec: behaviour.md 8 (classical) and 9 (fair
-// sharing). All of it works on the overlay and leaves it as it was.
+// Preemption: which running workloads have to go so that one more fits. Spec: behaviour.md 8
+// (classical) and 9 (fair sharing). All of it works on the overlay and leaves it as it was.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@ struct Victim {
 struct PreemptRequest {
   WorkloadId preemptor;
   QueueId queue;
-  Usage usage;                     // what the preemptor would charge
-  std::vector<FrId> needed;        // the flavor-resources that need preemption
+  Usage usage;                       // what the preemptor would charge
+  std::vector<FrId> needed;          // the flavor-resources that need preemption
   std::function<bool()> places_fit;  // topology placement succeeds now; unset = no topology
 };
 
@@ -27,7 +27,8 @@ struct PreemptRequest {
 std::vector<Victim> find_victims(Overlay& overlay, const PreemptRequest& request);
 
 // For an assignment whose mode is Preempt.
-std::vector<Victim> find_victims(Overlay& overlay, WorkloadId id, QueueId queue, const Assignment& assignment);
+std::vector<Victim> find_victims(Overlay& overlay, WorkloadId id, QueueId queue,
+                                 const Assignment& assignment);
 
 // --- shared by both kinds
 struct PreemptContext {
@@ -50,7 +51,8 @@ bool already_evicted(const World& world, WorkloadId id);
 bool candidate_before(const PreemptContext& context, WorkloadId a, WorkloadId b);
 // Everything fits in what the overlay shows.
 bool preemptor_fits(const PreemptContext& context, bool allow_borrowing);
-// Puts victims back that turn out not to be needed, from the second-last to the first; restores nothing else.
+// Puts victims back that turn out not to be needed, from the second-last to the first; restores
+// nothing else.
 void fill_back(const PreemptContext& context, std::vector<Victim>& victims, bool allow_borrowing);
 
 std::vector<Victim> classical_victims(const PreemptContext& context);

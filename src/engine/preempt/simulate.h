@@ -10,6 +10,7 @@ struct Simulation {
   int32_t borrow = 0;  // after the removal of the victims
 };
 
-Simulation simulate_preemption(Overlay& overlay, WorkloadId id, QueueId queue, FrId fr, Amount amount);
+Simulation simulate_preemption(Overlay& overlay, WorkloadId id, QueueId queue, FrId fr,
+                               Amount amount);
 
 }  // namespace kueue::engine

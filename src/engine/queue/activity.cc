@@ -27,8 +27,10 @@ void find_flavor_problems(const World& world, const QueueRecord& q, Problems& pr
   std::vector<std::string> missing;
   for (const GroupRecord& group : q.groups)
     for (FlavorId flavor : group.flavors)
-      if (!world.flavors.contains(flavor) || !world.flavors[flavor].exists) missing.push_back(world.names.text(flavor));
-  if (!missing.empty()) problems.add("FlavorNotFound", "references missing ResourceFlavor(s): " + join(missing, ","));
+      if (!world.flavors.contains(flavor) || !world.flavors[flavor].exists)
+        missing.push_back(world.names.text(flavor));
+  if (!missing.empty())
+    problems.add("FlavorNotFound", "references missing ResourceFlavor(s): " + join(missing, ","));
 }
 
 void find_check_problems(const World& world, const QueueRecord& q, Problems& problems) {
@@ -46,21 +48,27 @@ void find_check_problems(const World& world, const QueueRecord& q, Problems& pro
     }
     if (it->second.controller == kProvisioningController) provisioning.push_back(rule.check);
   }
-  for (auto* list : {&missing, &inactive, &multikueue, &per_flavor, &provisioning}) std::sort(list->begin(), list->end());
+  for (auto* list : {&missing, &inactive, &multikueue, &per_flavor, &provisioning})
+    std::sort(list->begin(), list->end());
   if (!missing.empty())
-    problems.add("AdmissionCheckNotFound", "references missing AdmissionCheck(s): " + join(missing, ","));
+    problems.add("AdmissionCheckNotFound",
+                 "references missing AdmissionCheck(s): " + join(missing, ","));
   if (!inactive.empty())
-    problems.add("AdmissionCheckInactive", "references inactive AdmissionCheck(s): " + join(inactive, ","));
+    problems.add("AdmissionCheckInactive",
+                 "references inactive AdmissionCheck(s): " + join(inactive, ","));
   if (multikueue.size() > 1)
-    problems.add("MultipleMultiKueueAdmissionChecks",
-                 "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue; found: " +
-                     join(multikueue, ","));
+    problems.add(
+        "MultipleMultiKueueAdmissionChecks",
+        "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue; found: " +
+            join(multikueue, ","));
   if (!per_flavor.empty())
-    problems.add("MultiKueueAdmissionCheckAppliedPerFlavor",
-                 "Cannot specify MultiKueue AdmissionCheck per flavor; found: " + join(per_flavor, ","));
+    problems.add(
+        "MultiKueueAdmissionCheckAppliedPerFlavor",
+        "Cannot specify MultiKueue AdmissionCheck per flavor; found: " + join(per_flavor, ","));
   if (!multikueue.empty() && !provisioning.empty())
     problems.add("MultiKueueWithProvisioningRequest",
-                 "Cannot use ProvisioningRequest AdmissionChecks together with MultiKueue AdmissionChecks; found: " +
+                 "Cannot use ProvisioningRequest AdmissionChecks together with MultiKueue "
+                 "AdmissionChecks; found: " +
                      join(provisioning, ","));
 }
 
@@ -69,9 +77,11 @@ void find_topology_problems(const World& world, const QueueRecord& q, Problems& 
   for (const GroupRecord& group : q.groups) {
     for (FlavorId flavor : group.flavors) {
       const FlavorRecord& record = world.flavors[flavor];
-      if (!record.exists || record.spec.topology.empty() || world.topologies.contains(record.spec.topology)) continue;
-      problems.add("TopologyNotFound", "there is no Topology \"" + record.spec.topology + "\" for TAS flavor \"" +
-                                           record.spec.name + "\"");
+      if (!record.exists || record.spec.topology.empty() ||
+          world.topologies.contains(record.spec.topology))
+        continue;
+      problems.add("TopologyNotFound", "there is no Topology \"" + record.spec.topology +
+                                           "\" for TAS flavor \"" + record.spec.name + "\"");
     }
   }
 }
@@ -95,7 +105,8 @@ bool all_topology_flavors(const World& world, const QueueRecord& q) {
   for (const GroupRecord& group : q.groups) {
     for (FlavorId flavor : group.flavors) {
       any = true;
-      if (!world.flavors[flavor].exists || world.flavors[flavor].spec.topology.empty()) return false;
+      if (!world.flavors[flavor].exists || world.flavors[flavor].spec.topology.empty())
+        return false;
     }
   }
   return any;
@@ -129,7 +140,8 @@ void refresh_activity(World& world, QueueId id) {
       next.message = "Can't admit new workloads: " + join(problems.messages, ", ") + ".";
     }
   }
-  if (next.active != q.activity.active || next.message != q.activity.message) world.changed_queues.insert(id);
+  if (next.active != q.activity.active || next.message != q.activity.message)
+    world.changed_queues.insert(id);
   q.activity = std::move(next);
 }
 

@@ -18,7 +18,8 @@ std::vector<std::string> checks_for_admission(const World& world, const Admissio
   for (const CheckRule& rule : world.queues[queue].spec.checks) {
     bool applies = rule.on_flavors.empty();
     for (const PodSetAssignment& ps : admission.pod_sets)
-      for (const auto& [resource, flavor] : ps.flavors) applies = applies || contains(rule.on_flavors, flavor);
+      for (const auto& [resource, flavor] : ps.flavors)
+        applies = applies || contains(rule.on_flavors, flavor);
     if (applies) out.insert(rule.check);
   }
   return {out.begin(), out.end()};
@@ -31,13 +32,15 @@ std::vector<std::string> checks_for_queue(const World& world, QueueId queue) {
     bool all = true;
     if (!rule.on_flavors.empty())
       for (const GroupRecord& group : q.groups)
-        for (FlavorId flavor : group.flavors) all = all && contains(rule.on_flavors, world.names.text(flavor));
+        for (FlavorId flavor : group.flavors)
+          all = all && contains(rule.on_flavors, world.names.text(flavor));
     if (all) out.insert(rule.check);
   }
   return {out.begin(), out.end()};
 }
 
-bool has_check_of(const World& world, const QueueRecord& queue, FlavorId flavor, const char* controller) {
+bool has_check_of(const World& world, const QueueRecord& queue, FlavorId flavor,
+                  const char* controller) {
   for (const CheckRule& rule : queue.spec.checks) {
     auto it = world.checks.find(rule.check);
     if (it == world.checks.end() || it->second.controller != controller) continue;

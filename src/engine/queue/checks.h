@@ -10,6 +10,7 @@ std::vector<std::string> checks_for_admission(const World& world, const Admissio
 // Before a reservation: those that cover all flavors of the queue, sorted.
 std::vector<std::string> checks_for_queue(const World& world, QueueId queue);
 // Some rule of the queue that applies to the flavor names a check of this controller.
-bool has_check_of(const World& world, const QueueRecord& queue, FlavorId flavor, const char* controller);
+bool has_check_of(const World& world, const QueueRecord& queue, FlavorId flavor,
+                  const char* controller);
 
 }  // namespace kueue::engine

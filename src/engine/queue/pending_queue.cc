@@ -54,7 +54,8 @@ WorkloadId PendingQueue::top() const {
   for (const Entry& entry : groups_) {
     double value = usage(entry.local);
     bool better = best == nullptr || value < best_usage ||
-                  (value == best_usage && (*keys_)[*entry.members.begin()].before((*keys_)[*best->members.begin()]));
+                  (value == best_usage &&
+                   (*keys_)[*entry.members.begin()].before((*keys_)[*best->members.begin()]));
     if (!better) continue;
     best = &entry;
     best_usage = value;
@@ -65,7 +66,8 @@ WorkloadId PendingQueue::top() const {
 std::vector<WorkloadId> PendingQueue::members() const {
   std::vector<WorkloadId> out;
   out.reserve(size_);
-  for (const Entry& entry : groups_) out.insert(out.end(), entry.members.begin(), entry.members.end());
+  for (const Entry& entry : groups_)
+    out.insert(out.end(), entry.members.begin(), entry.members.end());
   return out;
 }
 

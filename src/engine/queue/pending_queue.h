@@ -1,6 +1,7 @@
-// PendingQueue: the heap of one ClusterQueue. Order (behaviour.md 2): sticky first, higher priority, earlier timestamp,
-// smaller uid, then name. With admission fair sharing the LocalQueue of lower usage comes before all that: workloads are
-// then kept in one heap per LocalQueue, so that a usage change costs nothing.
+// PendingQueue: the heap of one ClusterQueue. Order (behaviour.md 2): sticky first, higher
+// priority, earlier timestamp, smaller uid, then name. With admission fair sharing the LocalQueue
+// of lower usage comes before all that: workloads are then kept in one heap per LocalQueue, so that
+// a usage change costs nothing.
 #pragma once
 
 #include <compare>
@@ -36,9 +37,10 @@ class PendingQueue {
   // A key must not change while its workload is in the queue: remove, change, insert.
   explicit PendingQueue(const PendingKeys* keys = nullptr) : keys_(keys) {}
 
-  // By usage value of LocalQueues, indexed by LocalId; null = no fair sharing. Regroups what is queued; `local_of` gives
-  // the LocalQueue of a workload.
-  void set_fairness(const std::vector<double>* usage, const std::function<LocalId(WorkloadId)>& local_of);
+  // By usage value of LocalQueues, indexed by LocalId; null = no fair sharing. Regroups what is
+  // queued; `local_of` gives the LocalQueue of a workload.
+  void set_fairness(const std::vector<double>* usage,
+                    const std::function<LocalId(WorkloadId)>& local_of);
   bool fair() const { return usage_ != nullptr; }
 
   void insert(WorkloadId id, LocalId local);

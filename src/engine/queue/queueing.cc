@@ -11,13 +11,17 @@ void take_out(World& world, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
   QueueRecord& q = world.queues[r.queue];
   switch (r.place) {
-    case Place::kNone: return;
+    case Place::kNone:
+      return;
     case Place::kActive:
       q.pending.remove(id, r.local);
       if (q.pending.empty()) world.nonempty.erase(r.queue);
       break;
-    case Place::kInadmissible: q.inadmissible.erase(id); break;
-    case Place::kInFlight: break;
+    case Place::kInadmissible:
+      q.inadmissible.erase(id);
+      break;
+    case Place::kInFlight:
+      break;
   }
   if (r.local.valid()) --world.locals[r.local].pending;
   world.changed_queues.insert(r.queue);
@@ -65,7 +69,9 @@ bool same_pod_sets(const Workload& a, const Workload& b) {
   for (size_t i = 0; i < a.pod_sets.size(); ++i) {
     const PodSet& x = a.pod_sets[i];
     const PodSet& y = b.pod_sets[i];
-    if (x.name != y.name || x.count != y.count || x.min_count != y.min_count || x.topology != y.topology) return false;
+    if (x.name != y.name || x.count != y.count || x.min_count != y.min_count ||
+        x.topology != y.topology)
+      return false;
     if (x.pod != y.pod && !(*x.pod == *y.pod)) return false;
   }
   return true;
@@ -84,16 +90,19 @@ bool same_gate_states(const Workload& a, const Workload& b) {
   return true;
 }
 
-// Whether something changed that may make an inadmissible workload admissible (section 3, PushOrUpdate).
+// Whether something changed that may make an inadmissible workload admissible (section 3,
+// PushOrUpdate).
 bool changed_in_effect(const WorkloadRecord& r, const Workload& before, const Workload& now) {
-  return now.generation != r.evaluated_generation || before.priority != now.priority || before.active != now.active ||
-         before.queue_name != now.queue_name || !same_pod_sets(before, now) || before.boost_text != now.boost_text ||
+  return now.generation != r.evaluated_generation || before.priority != now.priority ||
+         before.active != now.active || before.queue_name != now.queue_name ||
+         !same_pod_sets(before, now) || before.boost_text != now.boost_text ||
          before.reclaimable != now.reclaimable || before.misconfigured != now.misconfigured ||
          !same_condition(before, now, ConditionType::kEvicted) ||
          !same_condition(before, now, ConditionType::kRequeued) || !same_gate_states(before, now);
 }
 
-// The queue that the workload's LocalQueue feeds; invalid when one of them is missing or does not queue.
+// The queue that the workload's LocalQueue feeds; invalid when one of them is missing or does not
+// queue.
 QueueId target_queue(const World& world, const WorkloadRecord& r) {
   if (!r.local.valid()) return QueueId();
   const LocalRecord& local = world.locals[r.local];
@@ -109,7 +118,8 @@ bool namespace_matches(const World& world, const QueueRecord& queue, const std::
 
 bool blocked_unchanged(const World& world, QueueId queue, WorkloadId head) {
   const WorkloadRecord& r = world.record(head);
-  return r.seen_epoch == world.epoch && r.seen_version == r.version && r.seen_tree_epoch == world.tree_epoch_of(queue);
+  return r.seen_epoch == world.epoch && r.seen_version == r.version &&
+         r.seen_tree_epoch == world.tree_epoch_of(queue);
 }
 
 }  // namespace
@@ -128,7 +138,8 @@ bool backoff_expired(const World& world, const Workload& w) {
 Instant queue_timestamp(const World& world, const Workload& w) {
   const Condition* evicted = w.condition(ConditionType::kEvicted);
   if (evicted != nullptr && evicted->status == ConditionStatus::kTrue) {
-    if (evicted->reason == "PodsReadyTimeout" && !world.settings.requeue_by_creation) return evicted->since;
+    if (evicted->reason == "PodsReadyTimeout" && !world.settings.requeue_by_creation)
+      return evicted->since;
     if (evicted->reason == "AdmissionCheck") return evicted->since;
   }
   if (!world.gate(Gate::kPrioritySortingWithinCohort)) {
@@ -148,7 +159,8 @@ void push_or_update(World& world, WorkloadId id, const Workload* before) {
   if (!queue.valid() || !admissible(world, w)) return remove_from_queue(world, id);
   QueueRecord& q = world.queues[queue];
   bool was_active = r.place == Place::kActive && r.queue == queue;
-  if (r.place == Place::kInadmissible && r.queue == queue && before != nullptr && !changed_in_effect(r, *before, w))
+  if (r.place == Place::kInadmissible && r.queue == queue && before != nullptr &&
+      !changed_in_effect(r, *before, w))
     return;
   if (r.place != Place::kNone) take_out(world, id);
   if (!was_active && !backoff_expired(world, w)) return put(world, id, queue, Place::kInadmissible);
@@ -172,7 +184,10 @@ std::vector<Head> take_heads(World& world, bool skip_blocked) {
       ++it;
       continue;
     }
-    heads.push_back({.id = it->first, .second_pass = true, .iteration = it->second.iteration, .is_preemptor = false});
+    heads.push_back({.id = it->first,
+                     .second_pass = true,
+                     .iteration = it->second.iteration,
+                     .is_preemptor = false});
     it = world.second_pass.erase(it);
   }
   std::vector<QueueId> ready(world.nonempty.begin(), world.nonempty.end());
@@ -207,8 +222,10 @@ bool heads_available(const World& world) {
 namespace {
 
 bool returns_at_once(const QueueRecord& queue, RequeueReason reason) {
-  if (queue.spec.strategy == QueueingStrategy::kStrictFifo) return reason != RequeueReason::kNamespaceMismatch;
-  return reason == RequeueReason::kFailedAfterNomination || reason == RequeueReason::kPendingPreemption ||
+  if (queue.spec.strategy == QueueingStrategy::kStrictFifo)
+    return reason != RequeueReason::kNamespaceMismatch;
+  return reason == RequeueReason::kFailedAfterNomination ||
+         reason == RequeueReason::kPendingPreemption ||
          reason == RequeueReason::kPendingMigration || reason == RequeueReason::kPreemptionFailed;
 }
 
@@ -299,7 +316,8 @@ void run_retries(World& world, bool all) {
   }
   for (QuotaId root : roots)
     for (QuotaId node : world.forest.queues_below(root))
-      if (QueueId queue = world.queue_of_node[node.value]; queue.valid() && world.queues[queue].exists)
+      if (QueueId queue = world.queue_of_node[node.value];
+          queue.valid() && world.queues[queue].exists)
         retry_queue(world, queue);
 }
 
@@ -311,7 +329,8 @@ bool needs_second_pass(const World& world, WorkloadId id) {
     for (const PodSetAssignment& ps : w.admission->pod_sets) {
       if (!ps.topology) continue;
       for (const TopologyDomain& d : ps.topology->domains)
-        if (std::find(w.unhealthy_nodes.begin(), w.unhealthy_nodes.end(), d.values.back()) != w.unhealthy_nodes.end())
+        if (std::find(w.unhealthy_nodes.begin(), w.unhealthy_nodes.end(), d.values.back()) !=
+            w.unhealthy_nodes.end())
           return true;
     }
     return false;
@@ -326,8 +345,10 @@ bool needs_second_pass(const World& world, WorkloadId id) {
 bool queue_second_pass(World& world, WorkloadId id, int32_t iteration) {
   if (!needs_second_pass(world, id)) return false;
   ++iteration;
-  Duration delay = Duration::seconds(std::min<int64_t>(30, int64_t{1} << std::min(iteration - 1, 10)));
-  auto [it, inserted] = world.second_pass.try_emplace(id, SecondPassEntry{world.now + delay, iteration, false});
+  Duration delay =
+      Duration::seconds(std::min<int64_t>(30, int64_t{1} << std::min(iteration - 1, 10)));
+  auto [it, inserted] =
+      world.second_pass.try_emplace(id, SecondPassEntry{world.now + delay, iteration, false});
   if (!inserted && !it->second.ready && world.now + delay < it->second.due)
     it->second = {world.now + delay, iteration, false};
   return true;

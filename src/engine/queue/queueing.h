@@ -1,4 +1,5 @@
-// Queueing: which workloads wait where, who is next, who comes back and when. Spec: behaviour.md sections 2, 3 and 12.
+// Queueing: which workloads wait where, who is next, who comes back and when. Spec: behaviour.md
+// sections 2, 3 and 12.
 #pragma once
 
 #include <vector>
@@ -13,8 +14,8 @@ bool backoff_expired(const World& world, const Workload& workload);
 // The time that orders the workload in its queue.
 Instant queue_timestamp(const World& world, const Workload& workload);
 
-// Puts the workload where it belongs after it was created or changed. `before` is its previous version, null when it is
-// new or comes back from a reservation.
+// Puts the workload where it belongs after it was created or changed. `before` is its previous
+// version, null when it is new or comes back from a reservation.
 void push_or_update(World& world, WorkloadId id, const Workload* before);
 // Takes it out of heap and inadmissible set, and forgets that it was a preemptor.
 void remove_from_queue(World& world, WorkloadId id);
@@ -25,8 +26,8 @@ struct Head {
   int32_t iteration = 0;
   bool is_preemptor = false;
 };
-// All ready second-pass entries, and the head of every active queue. With `skip_blocked`, heads stay where they are when
-// nothing has changed that could matter since they were last looked at.
+// All ready second-pass entries, and the head of every active queue. With `skip_blocked`, heads
+// stay where they are when nothing has changed that could matter since they were last looked at.
 std::vector<Head> take_heads(World& world, bool skip_blocked);
 // True when take_heads(skip_blocked) would return something.
 bool heads_available(const World& world);
@@ -35,7 +36,8 @@ void leave_flight(World& world, WorkloadId id);
 // Back to the queue after a cycle that did not admit it.
 void requeue(World& world, WorkloadId id, RequeueReason reason, PendingReason pending);
 
-// Asks for a retry of the inadmissible workloads of the queue's (or the cohort's) tree after `delay`.
+// Asks for a retry of the inadmissible workloads of the queue's (or the cohort's) tree after
+// `delay`.
 void request_retry(World& world, QuotaId node, Duration delay);
 void request_retry_of_queue(World& world, QueueId queue);
 void request_retry_everywhere(World& world, Duration delay);
@@ -43,7 +45,8 @@ void request_retry_everywhere(World& world, Duration delay);
 void run_retries(World& world, bool all);
 
 bool needs_second_pass(const World& world, WorkloadId id);
-// Enters the second-pass queue when the workload needs it, with the delay of this iteration. True when it does.
+// Enters the second-pass queue when the workload needs it, with the delay of this iteration. True
+// when it does.
 bool queue_second_pass(World& world, WorkloadId id, int32_t iteration);
 void leave_second_pass(World& world, WorkloadId id);
 

@@ -10,7 +10,8 @@ constexpr Amount kZero{};
 const QuotaCell kNoCell;
 }  // namespace
 
-QuotaId Forest::node(std::unordered_map<std::string, QuotaId>& table, const std::string& name, bool queue) {
+QuotaId Forest::node(std::unordered_map<std::string, QuotaId>& table, const std::string& name,
+                     bool queue) {
   auto [it, inserted] = table.try_emplace(name);
   if (inserted) {
     QuotaNode fresh;
@@ -64,7 +65,8 @@ void Forest::link(QuotaId id) {
   mark_dirty(parent);
 }
 
-void Forest::set(QuotaId id, const std::string& parent, std::vector<QuotaSpec> quotas, double weight) {
+void Forest::set(QuotaId id, const std::string& parent, std::vector<QuotaSpec> quotas,
+                 double weight) {
   QuotaNode& n = nodes_[id];
   n.exists = true;
   n.parent_name = parent;
@@ -89,7 +91,8 @@ void Forest::settle() {
       dirty_.pop_back();
       continue;
     }
-    // The top of the tree, or the news that there is none: a walk longer than all nodes goes in circles.
+    // The top of the tree, or the news that there is none: a walk longer than all nodes goes in
+    // circles.
     QuotaId root = id;
     size_t steps = 0;
     while (nodes_[root].parent.valid() && steps <= nodes_.size()) {
@@ -102,7 +105,8 @@ void Forest::settle() {
   }
 }
 
-// Rebuilds the component that hangs together with `root`; when parents go in circles, marks all of it.
+// Rebuilds the component that hangs together with `root`; when parents go in circles, marks all of
+// it.
 void Forest::rebuild(QuotaId root) {
   std::vector<QuotaId> order{root};
   std::vector<bool> seen(nodes_.size(), false);
@@ -187,7 +191,8 @@ void Forest::fill_potential(const std::vector<QuotaId>& order, const Tree& tree)
       }
       if (n.queue) continue;
       ResourceId resource = names_.parts(tree.frs[ix]).resource;
-      auto it = std::find_if(n.lendable.begin(), n.lendable.end(), [&](auto& e) { return e.first == resource; });
+      auto it = std::find_if(n.lendable.begin(), n.lendable.end(),
+                             [&](auto& e) { return e.first == resource; });
       double amount = static_cast<double>(c.potential.value());
       if (it == n.lendable.end())
         n.lendable.emplace_back(resource, amount);
@@ -225,7 +230,9 @@ std::vector<QuotaId> Forest::queues_below(QuotaId id) const {
   return out;
 }
 
-const std::vector<FrId>& Forest::tree_frs(QuotaId id) const { return trees_[nodes_[id].root.value].frs; }
+const std::vector<FrId>& Forest::tree_frs(QuotaId id) const {
+  return trees_[nodes_[id].root.value].frs;
+}
 
 int Forest::index(QuotaId id, FrId fr) const {
   const std::vector<FrId>& frs = trees_[nodes_[id].root.value].frs;
@@ -236,7 +243,8 @@ int Forest::index(QuotaId id, FrId fr) const {
 const QuotaCell& Forest::cell(QuotaId id, FrId fr) const {
   int ix = index(id, fr);
   const QuotaNode& n = nodes_[id];
-  return ix < 0 || static_cast<size_t>(ix) >= n.cells.size() ? kNoCell : n.cells[static_cast<size_t>(ix)];
+  return ix < 0 || static_cast<size_t>(ix) >= n.cells.size() ? kNoCell
+                                                             : n.cells[static_cast<size_t>(ix)];
 }
 
 Amount Forest::local_available(QuotaId id, FrId fr) const {
@@ -283,7 +291,8 @@ Forest::Subtree Forest::lowest_subtree_that_fits(QuotaId queue, FrId fr, Amount 
 std::string Forest::path(QuotaId id) const {
   std::string out;
   size_t steps = 0;
-  for (; id.valid() && steps <= nodes_.size(); id = nodes_[id].parent, ++steps) out = "/" + nodes_[id].name + out;
+  for (; id.valid() && steps <= nodes_.size(); id = nodes_[id].parent, ++steps)
+    out = "/" + nodes_[id].name + out;
   return out;
 }
 
@@ -323,7 +332,8 @@ void Forest::add_usage(QuotaId queue, const Usage& usage) {
     }
   }
   if (nodes_[queue].in_cycle) return mark_dirty(queue);
-  for (const auto& [fr, amount] : usage) bubble_add(queue, static_cast<size_t>(index(queue, fr)), amount, false);
+  for (const auto& [fr, amount] : usage)
+    bubble_add(queue, static_cast<size_t>(index(queue, fr)), amount, false);
 }
 
 void Forest::remove_usage(QuotaId queue, const Usage& usage) {
@@ -332,17 +342,20 @@ void Forest::remove_usage(QuotaId queue, const Usage& usage) {
   if (!dirty_.empty()) return mark_dirty(queue);
   if (nodes_[queue].in_cycle) return mark_dirty(queue);
   for (const auto& [fr, amount] : usage)
-    if (int ix = index(queue, fr); ix >= 0) bubble_remove(queue, static_cast<size_t>(ix), amount, false);
+    if (int ix = index(queue, fr); ix >= 0)
+      bubble_remove(queue, static_cast<size_t>(ix), amount, false);
 }
 
 void Forest::what_if_add(QuotaId queue, const Usage& usage) {
   for (const auto& [fr, amount] : usage)
-    if (int ix = index(queue, fr); ix >= 0) bubble_add(queue, static_cast<size_t>(ix), amount, true);
+    if (int ix = index(queue, fr); ix >= 0)
+      bubble_add(queue, static_cast<size_t>(ix), amount, true);
 }
 
 void Forest::what_if_remove(QuotaId queue, const Usage& usage) {
   for (const auto& [fr, amount] : usage)
-    if (int ix = index(queue, fr); ix >= 0) bubble_remove(queue, static_cast<size_t>(ix), amount, true);
+    if (int ix = index(queue, fr); ix >= 0)
+      bubble_remove(queue, static_cast<size_t>(ix), amount, true);
 }
 
 void Forest::rollback(size_t mark) {

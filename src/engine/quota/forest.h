@@ -1,6 +1,7 @@
-// The quota forest: ClusterQueues and Cohorts as trees, with nominal quotas, borrowing and lending limits and usage per
-// flavor and resource. Spec: behaviour.md section 7. Structure changes are collected and take effect at settle(); usage
-// changes cost the depth of the tree. A journal makes what-if changes revertible (overlay.h).
+// The quota forest: ClusterQueues and Cohorts as trees, with nominal quotas, borrowing and lending
+// limits and usage per flavor and resource. Spec: behaviour.md section 7. Structure changes are
+// collected and take effect at settle(); usage changes cost the depth of the tree. A journal makes
+// what-if changes revertible (overlay.h).
 #pragma once
 
 #include <functional>
@@ -31,8 +32,8 @@ struct QuotaCell {
 };
 
 struct QuotaNode {
-  bool queue = false;          // ClusterQueue, else Cohort
-  bool exists = false;         // the object exists (a cohort that is only referenced does not)
+  bool queue = false;   // ClusterQueue, else Cohort
+  bool exists = false;  // the object exists (a cohort that is only referenced does not)
   std::string name;
   std::string parent_name;
   double weight = 1;
@@ -43,10 +44,11 @@ struct QuotaNode {
   std::vector<QuotaId> children;  // cohorts first, each kind by name
   QuotaId root;
   bool in_cycle = false;
-  int32_t height = 0;             // 0 for ClusterQueues
+  int32_t height = 0;  // 0 for ClusterQueues
   int32_t depth = 0;
-  std::vector<QuotaCell> cells;   // by position in the tree's list of flavor-resources
-  std::vector<std::pair<ResourceId, double>> lendable;  // per resource: Σ potential of this node (fair sharing)
+  std::vector<QuotaCell> cells;  // by position in the tree's list of flavor-resources
+  std::vector<std::pair<ResourceId, double>>
+      lendable;  // per resource: Σ potential of this node (fair sharing)
 };
 
 class Forest {
@@ -60,11 +62,12 @@ class Forest {
   QuotaId find_cohort(const std::string& name) const;
 
   void set(QuotaId id, const std::string& parent, std::vector<QuotaSpec> quotas, double weight);
-  // The object is gone. A cohort stays as an implicit one while something refers to it; usage of a ClusterQueue is kept.
+  // The object is gone. A cohort stays as an implicit one while something refers to it; usage of a
+  // ClusterQueue is kept.
   void remove(QuotaId id);
 
-  // Rebuilds the trees whose structure changed; a no-op otherwise. Must be called before any of the questions below.
-  // Calls `rebuilt` for each ClusterQueue node of these trees, when set.
+  // Rebuilds the trees whose structure changed; a no-op otherwise. Must be called before any of the
+  // questions below. Calls `rebuilt` for each ClusterQueue node of these trees, when set.
   void settle();
   std::function<void(QuotaId)> rebuilt;
 
@@ -81,7 +84,9 @@ class Forest {
   Amount subtree_quota(QuotaId id, FrId fr) const { return cell(id, fr).subtree; }
   Amount usage(QuotaId id, FrId fr) const { return cell(id, fr).usage; }
   Amount potential_available(QuotaId id, FrId fr) const { return cell(id, fr).potential; }
-  std::optional<Amount> borrowing_limit(QuotaId id, FrId fr) const { return cell(id, fr).borrowing_limit; }
+  std::optional<Amount> borrowing_limit(QuotaId id, FrId fr) const {
+    return cell(id, fr).borrowing_limit;
+  }
   Amount local_available(QuotaId id, FrId fr) const;
   // What the node may use now; at least 0 for a ClusterQueue.
   Amount available(QuotaId id, FrId fr) const;
@@ -100,7 +105,8 @@ class Forest {
   void remove_usage(QuotaId queue, const Usage& usage);
   const Usage& own_usage(QuotaId queue) const { return own_usage_[queue.value]; }
 
-  // What-if changes: between begin and the matching rollback only cells change and each change is remembered.
+  // What-if changes: between begin and the matching rollback only cells change and each change is
+  // remembered.
   void what_if_add(QuotaId queue, const Usage& usage);
   void what_if_remove(QuotaId queue, const Usage& usage);
   size_t journal_mark() const { return journal_.size(); }
@@ -116,7 +122,8 @@ class Forest {
     std::vector<FrId> frs;  // sorted by id
   };
 
-  QuotaId node(std::unordered_map<std::string, QuotaId>& table, const std::string& name, bool queue);
+  QuotaId node(std::unordered_map<std::string, QuotaId>& table, const std::string& name,
+               bool queue);
   void mark_dirty(QuotaId id);
   void link(QuotaId id);
   void rebuild(QuotaId root);
@@ -134,7 +141,7 @@ class Forest {
   std::vector<Usage> own_usage_;  // by node; the truth that cells are rebuilt from
   std::unordered_map<std::string, QuotaId> queues_;
   std::unordered_map<std::string, QuotaId> cohorts_;
-  std::vector<Tree> trees_;       // by root node id
+  std::vector<Tree> trees_;  // by root node id
   std::vector<QuotaId> dirty_;
   std::vector<bool> is_dirty_;
   std::vector<Undo> journal_;

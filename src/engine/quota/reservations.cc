@@ -55,7 +55,8 @@ Usage admission_usage(World& world, const Workload& w, const Admission& admissio
       const std::string* flavor = flavor_of(ps, resource);
       if (flavor == nullptr) continue;
       int64_t charged = left < count && count > 0 ? amount / count * left : amount;
-      add(usage, world.names.fr(world.names.flavor(*flavor), world.names.resource(resource)), Amount(charged));
+      add(usage, world.names.fr(world.names.flavor(*flavor), world.names.resource(resource)),
+          Amount(charged));
     }
   }
   return usage;
@@ -69,21 +70,24 @@ std::vector<PlacedPods> admission_places(World& world, WorkloadId id, const Admi
     FlavorId flavor;
     for (const auto& [resource, name] : ps.flavors) {
       FlavorId candidate = world.names.flavor(name);
-      if (world.flavors.contains(candidate) && !world.flavors[candidate].spec.topology.empty()) flavor = candidate;
+      if (world.flavors.contains(candidate) && !world.flavors[candidate].spec.topology.empty())
+        flavor = candidate;
     }
-    if (!flavor.valid() && !ps.flavors.empty()) flavor = world.names.flavor(ps.flavors.front().second);
+    if (!flavor.valid() && !ps.flavors.empty())
+      flavor = world.names.flavor(ps.flavors.front().second);
     if (!flavor.valid()) continue;
     for (size_t i = 0; i < w.pod_sets.size(); ++i) {
       if (w.pod_sets[i].name != ps.name) continue;
       const ResourceList& per_pod = world.shapes[world.record(id).shapes[i]].raw_requests;
-      for (const TopologyDomain& d : ps.topology->domains) out.push_back({flavor, d.values, per_pod, d.count});
+      for (const TopologyDomain& d : ps.topology->domains)
+        out.push_back({flavor, d.values, per_pod, d.count});
     }
   }
   return out;
 }
 
-void reserve(World& world, WorkloadId id, QueueId queue, Admission admission, bool assumed, bool admitted,
-             Instant since) {
+void reserve(World& world, WorkloadId id, QueueId queue, Admission admission, bool assumed,
+             bool admitted, Instant since) {
   release(world, id);
   WorkloadRecord& r = world.record(id);
   QueueRecord& q = world.queues[queue];
@@ -142,7 +146,8 @@ void sync_reservation(World& world, WorkloadId id) {
   if (!queue.valid()) return release(world, id);
   Instant since = w.condition(ConditionType::kQuotaReserved)->since;
   int64_t generation = world.queues[queue].generation;
-  bool same_queue = world.record(id).reservation != nullptr && world.record(id).reservation->queue == queue;
+  bool same_queue =
+      world.record(id).reservation != nullptr && world.record(id).reservation->queue == queue;
   reserve(world, id, queue, *w.admission, false, w.admitted(), since);
   if (same_queue) world.queues[queue].generation = generation;  // an update frees nothing
 }

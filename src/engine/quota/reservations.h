@@ -1,18 +1,20 @@
-// Reservations: the quota and the places that workloads hold, and the counters that follow from them.
+// Reservations: the quota and the places that workloads hold, and the counters that follow from
+// them.
 #pragma once
 
 #include "engine/world.h"
 
 namespace kueue::engine {
 
-// What an admission charges: assigned flavors, scaled down when pods are reclaimable (behaviour.md 1).
+// What an admission charges: assigned flavors, scaled down when pods are reclaimable (behaviour.md
+// 1).
 Usage admission_usage(World& world, const Workload& workload, const Admission& admission);
 // The pods of an admission by topology domain.
 std::vector<PlacedPods> admission_places(World& world, WorkloadId id, const Admission& admission);
 
 // Charges the workload to the queue; replaces a reservation that it has.
-void reserve(World& world, WorkloadId id, QueueId queue, Admission admission, bool assumed, bool admitted,
-             Instant since);
+void reserve(World& world, WorkloadId id, QueueId queue, Admission admission, bool assumed,
+             bool admitted, Instant since);
 // No-op when it has none.
 void release(World& world, WorkloadId id);
 // Brings a reservation in line with the object as delivered; makes or drops it as the object says.

@@ -1,4 +1,5 @@
-// Tables of topology-aware scheduling: nodes, foreign pods and what the placed pods use. Filled by topology/.
+// Tables of topology-aware scheduling: nodes, foreign pods and what the placed pods use. Filled by
+// topology/.
 #pragma once
 
 #include <map>
