@@ -169,7 +169,7 @@ void Runtime::make_job_controllers() {
   for (const auto& kind : kinds) {
     JobController job;
     job.kind = kind.get();
-    job.reconciler = std::make_unique<jobs::JobReconciler>(context, *kind);
+    job.reconciler = std::make_unique<jobs::JobReconciler>(context, *kind, kinds);
     jobs::JobReconciler* reconciler = job.reconciler.get();
     const std::string group_kind = kind->resource().kind + "." + kind->resource().group;
     job.controller =

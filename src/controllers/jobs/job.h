@@ -73,6 +73,9 @@ class Job {
   // The document with the job unsuspended and `infos` (one per pod set, same order) merged into its
   // templates. kInvalid: it can never start like this.
   virtual Result<json::Value> started(const std::vector<PodSetInfo>& infos) const = 0;
+  // The document with nothing but the suspend switch thrown: for children, which have no Workload
+  // of their own.
+  virtual json::Value suspended_document() const = 0;
   // What to write next to stop the job and bring its templates back to `original` (empty = unknown:
   // they stay).
   virtual StopStep stop(const std::vector<PodSetInfo>& original) const = 0;

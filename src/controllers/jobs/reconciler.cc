@@ -15,13 +15,16 @@
 namespace kueue::controllers::jobs {
 namespace {
 
+constexpr int kMaxNesting = 10;
 constexpr int kStopSteps = 4;  // more than any kind needs in one go
 
 }  // namespace
 
-JobReconciler::JobReconciler(Context& context, JobKind& kind)
+JobReconciler::JobReconciler(Context& context, JobKind& kind,
+                             const std::vector<std::unique_ptr<JobKind>>& kinds)
     : context_(context),
       kind_(kind),
+      kinds_(kinds),
       recorder_(context.recorder(std::string(kind.framework()) + "-kueue-controller")) {}
 
 kube::ObjectReference JobReconciler::reference(const Job& job) const {
@@ -63,6 +66,8 @@ JobReconciler::Next JobReconciler::reconcile(const kube::ObjectKey& key) {
   }
   KUEUE_ASSIGN(const bool managed, managed_namespace(key.namespace_));
   if (!managed) return kube::ReconcileResult{};
+  if (const std::unique_ptr<Job> ancestor = ancestor_of(*job))
+    return follow_ancestor(*job, *ancestor);
   if (queue_name(*job).empty() && !context_.options->manage_jobs_without_queue_name)
     return kube::ReconcileResult{};
 
@@ -79,6 +84,50 @@ JobReconciler::Next JobReconciler::reconcile(const kube::ObjectKey& key) {
   KUEUE_ASSIGN(WorkloadPointer workload,
                sync_priority_and_gates(*job, std::move(matching.workload)));
   return steer(*job, std::move(workload));
+}
+
+std::unique_ptr<Job> JobReconciler::ancestor_of(const Job& job) const {
+  std::unique_ptr<Job> top;
+  std::unique_ptr<Job> at;  // the last one on the way up
+  for (int depth = 0;; ++depth) {
+    const auto* owner = controller_of((at == nullptr ? job : *at).metadata());
+    if (owner == nullptr) return top;
+    if (depth == kMaxNesting) {
+      recorder_.warning(reference(job), "JobNestingTooDeep",
+                        "Terminated search for Kueue-managed Job because ancestor depth exceeded "
+                        "limit of " +
+                            std::to_string(kMaxNesting));
+      return top;
+    }
+    const kube::ObjectKey key{job.metadata().namespace_, owner->name};
+    const auto kind = std::find_if(kinds_.begin(), kinds_.end(), [&](const auto& k) {
+      return owner->kind == k->resource().kind &&
+             owner->api_version.substr(0, owner->api_version.find('/')) == k->resource().group;
+    });
+    if (kind == kinds_.end()) return top;
+    std::unique_ptr<Job> next = (*kind)->get(key);
+    if (next == nullptr || next->metadata().uid != owner->uid) return top;
+    if (!queue_name(*next).empty() || context_.options->manage_jobs_without_queue_name)
+      top = (*kind)->get(key);
+    at = std::move(next);
+  }
+}
+
+// A child runs when the job above it runs.
+JobReconciler::Next JobReconciler::follow_ancestor(const Job& job, const Job& ancestor) {
+  if (job.suspended() || job.finished().has_value()) return kube::ReconcileResult{};
+  WorkloadPointer latest;
+  for (const WorkloadPointer& workload :
+       context_.stores->workloads.by_index(kByOwner, ancestor.metadata().uid)) {
+    if (is_finished(*workload)) continue;
+    if (latest == nullptr ||
+        workload->metadata.creation_timestamp > latest->metadata.creation_timestamp)
+      latest = workload;
+  }
+  if (latest != nullptr && is_admitted(*latest)) return kube::ReconcileResult{};
+  KUEUE_TRY(write_job(job, job.suspended_document(), false));
+  recorder_.normal(reference(job), "Suspended", "Kueue managed child job suspended");
+  return kube::ReconcileResult{};
 }
 
 // The job is gone or going: its Workloads end, so that their quota is free.
@@ -178,6 +227,29 @@ JobReconciler::Next JobReconciler::after_eviction(const Job& job,
                              return StatusEdit::kWrite;
                            }));
   if (written != nullptr && released) record_released(context_, before);
+  return retain_after_deactivation(job, workload);
+}
+
+// A job that Kueue itself switched off is deleted when it was kept long enough.
+JobReconciler::Next JobReconciler::retain_after_deactivation(const Job& job,
+                                                             const v1beta2::Workload& workload) {
+  const auto& retention = context_.options->retention_after_deactivated;
+  const api::meta::Condition& evicted = *find_condition(workload, kEvicted);
+  if (!retention.has_value() || is_active(workload) ||
+      !evicted.reason.starts_with("DeactivatedDueTo"))
+    return kube::ReconcileResult{};
+  const Duration left =
+      evicted.last_transition_time.value_or(Instant{}) + *retention - context_.now();
+  if (left.ns > 0) return kube::ReconcileResult{left};
+  kube::DeleteOptions options;
+  options.propagation = "Background";
+  options.uid_precondition = job.metadata().uid;
+  auto removed = context_.client->remove(kind_.resource(), key_of(job), options);
+  if (!removed.ok()) {
+    if (removed.error().code == ErrorCode::kNotFound) return kube::ReconcileResult{};
+    return removed.error();
+  }
+  recorder_.normal(reference(job), "Deleted", "Deleted job: deactivation retention period expired");
   return kube::ReconcileResult{};
 }
 

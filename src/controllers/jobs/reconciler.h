@@ -21,7 +21,9 @@ namespace kueue::controllers::jobs {
 
 class JobReconciler {
  public:
-  JobReconciler(Context& context, JobKind& kind);
+  // `kinds` are all that are managed, for jobs that belong to other jobs. They must outlive this.
+  JobReconciler(Context& context, JobKind& kind,
+                const std::vector<std::unique_ptr<JobKind>>& kinds);
 
   Result<kube::ReconcileResult> reconcile(const kube::ObjectKey& key);
 
@@ -38,6 +40,11 @@ class JobReconciler {
 
   Next finalize(const kube::ObjectKey& key, const Job* job);
   Result<bool> managed_namespace(const std::string& name) const;
+  // The topmost managed job that this one belongs to, by controller references; null when there is
+  // none.
+  std::unique_ptr<Job> ancestor_of(const Job& job) const;
+  Next follow_ancestor(const Job& job, const Job& ancestor);
+  Next retain_after_deactivation(const Job& job, const v1beta2::Workload& workload);
 
   // Finding the one Workload (ensure_workload.cc).
   Result<Matching> ensure_one_workload(const Job& job);
@@ -80,6 +87,7 @@ class JobReconciler {
 
   Context& context_;
   JobKind& kind_;
+  const std::vector<std::unique_ptr<JobKind>>& kinds_;
   kube::EventRecorder recorder_;
   Duration orphan_grace_ = Duration::seconds(1);
 

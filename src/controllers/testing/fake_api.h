@@ -24,6 +24,8 @@ class FakeApi final : public wire::Transport {
  public:
   explicit FakeApi(const Clock& clock) : clock_(clock) {}
 
+  // Whether new objects get a uid and a creation time.
+  bool fill_in = true;
   // What was asked that changes something, as "patch workloads/status [manager] -> 200".
   std::vector<std::string> writes;
   // Called before a write is done; an Error refuses it.
@@ -33,8 +35,8 @@ class FakeApi final : public wire::Transport {
   // collection.
   void put(const std::string& plural, json::Value object) {
     json::Value& meta = object["metadata"];
-    if (meta.get_string({"uid"}).empty()) meta["uid"] = "uid-" + std::to_string(++uids_);
-    if (meta.find("creationTimestamp") == nullptr)
+    if (fill_in && meta.get_string({"uid"}).empty()) meta["uid"] = "uid-" + std::to_string(++uids_);
+    if (fill_in && meta.find("creationTimestamp") == nullptr)
       meta["creationTimestamp"] = format_time(clock_.now());
     if (meta.find("generation") == nullptr) meta["generation"] = 1;
     store(plural, std::move(object), "ADDED");

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "controllers/names.h"
+#include "json/patch.h"
 #include "schema/codec.h"
 
 namespace kueue::controllers {
@@ -76,15 +77,25 @@ Result<WorkloadPointer> newest_workload(Context& context, const kube::ObjectKey&
   return decode(document);
 }
 
-Result<WorkloadPointer> apply_status(Context& context, const v1beta2::Workload& changed) {
+Result<WorkloadPointer> write_status(Context& context, const v1beta2::Workload& before,
+                                     const v1beta2::Workload& changed) {
   const kube::ObjectKey key{changed.metadata.namespace_, changed.metadata.name};
   kube::WriteOptions options;
-  options.field_manager = kAdmissionManager;
-  options.force = true;
   options.subresource = "status";
-  KUEUE_ASSIGN(json::Value document,
-               context.client->patch(workloads(), key, kube::PatchType::kApply,
-                                     status_apply_document(changed), options));
+  json::Value body;
+  kube::PatchType type = kube::PatchType::kApply;
+  if (context.gates().on(Gate::kWorkloadRequestUseMergePatch)) {
+    type = kube::PatchType::kMerge;
+    body["metadata"] =
+        json::Value::object({{"resourceVersion", changed.metadata.resource_version}});
+    body["status"] =
+        json::make_merge_patch(schema::encode(before.status), schema::encode(changed.status));
+  } else {
+    options.field_manager = kAdmissionManager;
+    options.force = true;
+    body = status_apply_document(changed);
+  }
+  KUEUE_ASSIGN(json::Value document, context.client->patch(workloads(), key, type, body, options));
   context.stores->workloads.absorb(document);
   return decode(document);
 }
@@ -109,7 +120,7 @@ Result<WorkloadPointer> edit_status(Context& context, const kube::ObjectKey& key
       case StatusEdit::kWrite:
         break;
     }
-    Result<WorkloadPointer> written = apply_status(context, copy);
+    Result<WorkloadPointer> written = write_status(context, **current, copy);
     if (written.ok()) return written;
     if (written.error().code == ErrorCode::kNotFound) return WorkloadPointer();
     if (written.error().code != ErrorCode::kConflict) return written;

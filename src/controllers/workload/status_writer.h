@@ -17,9 +17,11 @@ using WorkloadPointer = std::shared_ptr<const v1beta2::Workload>;
 // learns it too). kNotFound when there is none.
 Result<WorkloadPointer> newest_workload(Context& context, const kube::ObjectKey& key, bool live);
 
-// Applies the owned part of `changed.status`. kConflict when the object is no longer the one of its
-// resourceVersion. The cache takes the answer in.
-Result<WorkloadPointer> apply_status(Context& context, const v1beta2::Workload& changed);
+// Writes `changed.status`, made from `before`: applies the part that is ours, or with the gate
+// WorkloadRequestUseMergePatch patches the difference. kConflict when the object is no longer the
+// one of its resourceVersion. The cache takes the answer in.
+Result<WorkloadPointer> write_status(Context& context, const v1beta2::Workload& before,
+                                     const v1beta2::Workload& changed);
 
 // What a change of a status decides for the current object.
 enum class StatusEdit : uint8_t {
@@ -35,7 +37,7 @@ Result<WorkloadPointer> edit_status(Context& context, const kube::ObjectKey& key
                                     std::string_view uid,
                                     const std::function<StatusEdit(v1beta2::Workload&)>& edit);
 
-// The document of apply_status(); for tests.
+// The document that is applied; for tests.
 json::Value status_apply_document(const v1beta2::Workload& workload);
 
 }  // namespace kueue::controllers

@@ -137,6 +137,12 @@ class BatchJob final : public Job {
     return schema::encode(copy);
   }
 
+  json::Value suspended_document() const override {
+    batch::Job copy = *job_;
+    copy.spec.suspend = true;
+    return schema::encode(copy);
+  }
+
   StopStep stop(const std::vector<PodSetInfo>& original) const override {
     batch::Job copy = *job_;
     if (!suspend()) {
