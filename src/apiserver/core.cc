@@ -94,6 +94,7 @@ Result<void> Core::make_keys() {
 void Core::observe(const Change& change) {
   collector->observe(change);
   namespaces->observe(change);
+  crds->observe(change);
 }
 
 void Core::tick() {

@@ -1,6 +1,7 @@
 #include "apiserver/crds.h"
 
 #include "apiserver/core.h"
+#include "apiserver/json_scan.h"
 #include "apiserver/traits.h"
 #include "apiserver/write.h"
 #include "cel/rules.h"
@@ -33,6 +34,7 @@ ResourcePtr make_resource(const json::Value& definition, schema::TypeRef object_
   resource->crd_name = definition.get_string({"metadata", "name"});
   resource->crd_uid = definition.get_string({"metadata", "uid"});
   resource->tables = *crd;
+  resource->terminating = definition.find_path({"metadata", "deletionTimestamp"}) != nullptr;
   if (definition.get_string({"spec", "conversion", "strategy"}) == "Webhook") {
     ConversionWebhook webhook;
     if (const json::Value* c =
@@ -68,6 +70,50 @@ void Crds::load(std::vector<ResourcePtr> built_in) {
     built_in_ = std::move(built_in);
   }
   refresh();
+  for (const auto& [name, stored] : core_.store->snapshot(kCollection, "").items)
+    if (!scan_string(stored->bytes, {"metadata", "deletionTimestamp"}).empty())
+      core_.background.run([this, n = name] { terminate(n); });
+}
+
+void Crds::observe(const Change& change) {
+  if (*change.collection == kCollection) {
+    if (change.type != ChangeType::kDeleted &&
+        !scan_string(change.object->bytes, {"metadata", "deletionTimestamp"}).empty())
+      core_.background.run([this, name = change.key] { terminate(name); });
+    return;
+  }
+  if (change.type != ChangeType::kDeleted) return;
+  // "group/plural" of the last object of a definition that waits.
+  const std::string& collection = *change.collection;
+  const size_t slash = collection.find('/');
+  const std::string name = collection.substr(slash + 1) + "." + collection.substr(0, slash);
+  const StoredPtr stored = core_.store->get(kCollection, name);
+  if (stored != nullptr && !scan_string(stored->bytes, {"metadata", "deletionTimestamp"}).empty())
+    core_.background.run([this, name] { terminate(name); });
+}
+
+void Crds::terminate(const std::string& name) {
+  const StoredPtr stored = core_.store->get(kCollection, name);
+  if (stored == nullptr) return;
+  const std::string collection = scan_string(stored->bytes, {"spec", "group"}) + "/" +
+                                 scan_string(stored->bytes, {"spec", "names", "plural"});
+  for (const auto& [key, object] : core_.store->snapshot(collection, "").items)
+    edit_internally(core_, collection, key, [&](json::Value& o) {
+      json::Value& metadata = o["metadata"];
+      if (metadata.find("deletionTimestamp") != nullptr) return false;
+      metadata["deletionTimestamp"] = format_time(core_.now());
+      metadata["deletionGracePeriodSeconds"] = 0;
+      return true;
+    });
+  if (core_.store->count(collection) != 0) return;
+  edit_internally(core_, kCollection, name, [](json::Value& o) {
+    json::Value* finalizers = o.find_path({"metadata", "finalizers"});
+    if (finalizers == nullptr || !finalizers->is_array()) return false;
+    std::erase_if(finalizers->as_array(),
+                  [](const json::Value& f) { return f.string_or("") == kFinalizer; });
+    if (finalizers->as_array().empty()) o.erase_path({"metadata", "finalizers"});
+    return true;
+  });
 }
 
 void Crds::refresh() {

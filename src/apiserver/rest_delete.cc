@@ -120,6 +120,19 @@ bool mark(const Call& call, json::Value& object, const DeleteOptions& options) {
         if (f.string_or("") == name) set_finalizer(object, name, true);
     }
   }
+  if (call.resource().collection == Crds::kCollection &&
+      object.find_path({"metadata", "deletionTimestamp"}) == nullptr) {
+    set_finalizer(object, Crds::kFinalizer, true);
+    json::Value& conditions = object["status"]["conditions"];
+    if (!conditions.is_array()) conditions = json::Value::array();
+    conditions.as_array().push_back(json::Value::object(
+        {{"type", "Terminating"},
+         {"status", "True"},
+         {"reason", "InstanceDeletionPending"},
+         {"message",
+          "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"},
+         {"lastTransitionTime", format_time(core.now())}}));
+  }
   const bool namespace_object = call.resource().collection == "/namespaces";
   const json::Value* spec_finalizers = object.find_path({"spec", "finalizers"});
   const bool content = namespace_object && spec_finalizers != nullptr &&

@@ -13,6 +13,7 @@
 #include "apiserver/view.h"
 #include "json/json.h"
 #include "schema/errors.h"
+#include "schema/managed_fields.h"
 
 namespace kueue::apiserver {
 
@@ -130,6 +131,9 @@ Result<bool> try_create(const CallPtr& call, json::Value object, const Finish& f
 Result<void> create_checked(const CallPtr& call, json::Value object, const Finish& finish,
                             bool applied) {
   Core& core = *call->core;
+  if (call->resource().terminating)
+    return call->error(ErrorCode::kMethodNotAllowed,
+                       "create not allowed while custom resource definition is terminating");
   KUEUE_TRY(check_kind(*call, object, *call->served));
   json::Value& metadata = object["metadata"];
   if (!metadata.is_object())
@@ -314,14 +318,6 @@ Result<void> check_url(const Call& call, json::Value& object) {
   return {};
 }
 
-bool equal_but_managed(json::Value a, json::Value b) {
-  for (json::Value* v : {&a, &b}) {
-    v->erase_path({"metadata", "managedFields"});
-    v->erase_path({"metadata", "resourceVersion"});
-  }
-  return a == b;
-}
-
 bool ready_to_go(const json::Value& object) {
   if (object.find_path({"metadata", "deletionTimestamp"}) == nullptr) return false;
   const json::Value* finalizers = object.find_path({"metadata", "finalizers"});
@@ -376,7 +372,7 @@ Result<Tried> try_update(const CallPtr& call, const Update& update) {
     reply_object(*call, object, false, update.finish);
     return Tried::kDone;
   }
-  const bool unchanged = update.applied ? object == old : equal_but_managed(object, old);
+  const bool unchanged = schema::equal_but_for_times(object, old);
   if (unchanged && !ready_to_go(object)) {
     // The state may not be on disk yet; the answer waits until it is.
     core.store->flush([call, stored, done = answer(call, false, update.finish)](
