@@ -55,19 +55,6 @@ void accept(Call& call, json::Value& object, const json::Value* old) {
   }
 }
 
-// CEL rules that do not compile.
-void check_rules(const json::Value& definition, schema::TypeRef object_meta, Causes& causes) {
-  const auto crd = schema::Crd::build(definition, object_meta);
-  if (!crd.ok()) return;
-  size_t index = 0;
-  for (const schema::CrdVersion& version : (*crd)->versions()) {
-    const auto programs = cel::RulePrograms::compile(
-        *version.resource.type,
-        "spec.versions[" + std::to_string(index++) + "].schema.openAPIV3Schema");
-    for (const ErrorCause& problem : programs->problems()) causes.push_back(problem);
-  }
-}
-
 }  // namespace
 
 void crd_defaults(json::Value& object) {
@@ -99,10 +86,10 @@ void crd_validate(const Call& call, const json::Value& object, Causes& causes) {
   const Served* served = call.served;
   if (const schema::Field* metadata = served->info->type->field("metadata"))
     options.object_meta = metadata->type;
+  options.check_rule = cel::check_rule;
   std::vector<std::string> warnings;
   options.warnings = &warnings;
   Causes found = schema::validate_crd(object, options);
-  if (found.empty()) check_rules(object, options.object_meta, found);
   for (ErrorCause& cause : found) causes.push_back(std::move(cause));
   for (std::string& w : warnings) const_cast<Call&>(call).warn(std::move(w));
 }

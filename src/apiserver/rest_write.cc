@@ -7,9 +7,7 @@
 #include "apiserver/write.h"
 #include "json/json.h"
 #include "json/patch.h"
-#if __has_include("schema/merge.h")
 #include "schema/merge.h"
-#endif
 
 namespace kueue::apiserver {
 
@@ -50,12 +48,7 @@ Result<json::Value> apply_patch(const Call& call, std::string_view type, const j
       return make_error(ErrorCode::kBadRequest, "a merge patch must be a JSON object");
     return json::apply_merge_patch(current, patch);
   }
-#if __has_include("schema/merge.h")
   return schema::strategic_merge(*call.served->info->type, current, patch);
-#else
-  (void)call;
-  return make_error(ErrorCode::kUnsupportedMedia, "strategic merge patches are not served");
-#endif
 }
 
 }  // namespace
