@@ -70,6 +70,7 @@ Catalog::Catalog(std::vector<ResourcePtr> resources) : resources_(std::move(reso
   for (const ResourcePtr& resource : resources_) {
     by_collection_.emplace(resource->collection, resource.get());
     hash = fnv1a(hash, resource->crd_uid);
+    hash = fnv1a(hash, std::to_string(resource->revision));
     for (const Served& served : resource->versions) {
       if (!served.served) continue;
       const schema::ResourceInfo& info = *served.info;

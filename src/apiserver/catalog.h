@@ -53,6 +53,7 @@ struct Resource {
   // Custom resources: the name and uid of the CRD, and what keeps the tables of the versions alive.
   std::string crd_name;
   std::string crd_uid;
+  uint64_t revision = 0;     // of the definition
   bool terminating = false;  // nothing new is created
   std::shared_ptr<const void> tables;
   std::optional<ConversionWebhook> conversion;

@@ -21,7 +21,8 @@ schema::TypeRef object_meta_type(const std::vector<ResourcePtr>& resources) {
   return {};
 }
 
-ResourcePtr make_resource(const json::Value& definition, schema::TypeRef object_meta) {
+ResourcePtr make_resource(const json::Value& definition, schema::TypeRef object_meta,
+                          uint64_t revision) {
   auto crd = schema::Crd::build(definition, object_meta);
   if (!crd.ok() || (*crd)->storage_version() == nullptr) return nullptr;
   auto resource = std::make_shared<Resource>();
@@ -34,6 +35,7 @@ ResourcePtr make_resource(const json::Value& definition, schema::TypeRef object_
   resource->crd_name = definition.get_string({"metadata", "name"});
   resource->crd_uid = definition.get_string({"metadata", "uid"});
   resource->tables = *crd;
+  resource->revision = revision;
   resource->terminating = definition.find_path({"metadata", "deletionTimestamp"}) != nullptr;
   if (definition.get_string({"spec", "conversion", "strategy"}) == "Webhook") {
     ConversionWebhook webhook;
@@ -129,7 +131,7 @@ void Crds::refresh() {
     } else {
       known.revision = stored->revision;
       if (auto definition = json::parse(stored->bytes); definition.ok())
-        known.resource = make_resource(*definition, object_meta);
+        known.resource = make_resource(*definition, object_meta, stored->revision);
     }
     if (known.resource != nullptr) resources.push_back(known.resource);
     now.emplace(name, std::move(known));

@@ -165,8 +165,6 @@ void pod_create(Call& call, json::Value& object) {
         {{"type", "PodScheduled"},
          {"status", "False"},
          {"observedGeneration", 1},
-         {"lastProbeTime", nullptr},
-         {"lastTransitionTime", nullptr},
          {"reason", "SchedulingGated"},
          {"message", "Scheduling is blocked due to non-empty scheduling gates"}})});
   object["status"] = std::move(status);

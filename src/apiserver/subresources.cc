@@ -193,7 +193,6 @@ void serve_binding(const CallPtr& call) {
         json::Value::object({{"type", "PodScheduled"},
                              {"status", "True"},
                              {"observedGeneration", pod.get_int({"metadata", "generation"})},
-                             {"lastProbeTime", nullptr},
                              {"lastTransitionTime", now}}));
     return pod;
   };
