@@ -142,8 +142,10 @@ Result<json::Value> call_webhook(Core& core, const json::Value& config, const js
     response = transport->round_trip(request, timeout);
   } else {
     return make_error(ErrorCode::kUnavailable,
-                      "Post \"" + webhook_url(config) + "\": dial tcp " + endpoint.host + ":" +
-                          std::to_string(endpoint.port) + ": connect: connection refused");
+                      "Post \"" + webhook_url(config) + "?timeout=" +
+                          std::to_string(timeout.ns / 1'000'000'000) + "s\": dial tcp " +
+                          endpoint.host + ":" + std::to_string(endpoint.port) +
+                          ": connect: connection refused");
   }
   if (!response.ok())
     return make_error(response.error().code, "Post \"" + webhook_url(config) + "?timeout=" +
