@@ -6,11 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "api/quantity.h"
 #include "base/amount.h"
-
-namespace kueue::api {
-class Quantity;
-}
+#include "engine/model/nanos.h"
 
 namespace kueue::bridge {
 
@@ -18,6 +16,9 @@ namespace kueue::bridge {
 int64_t internal_amount(std::string_view resource, const api::Quantity& quantity);
 // A quota: as internal_amount, where the largest value means Unlimited.
 Amount quota_amount(std::string_view resource, const api::Quantity& quantity);
+// In the unit that Kubernetes shows (cores for cpu).
+api::Quantity quantity_of_nanos(engine::Nanos amount);
+engine::Nanos nanos_of(const api::Quantity& quantity);
 api::Quantity quantity_of(std::string_view resource, int64_t amount);
 
 }  // namespace kueue::bridge

@@ -5,33 +5,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "api/config.h"
+#include "api/core.h"
+#include "api/kueue.h"
 #include "base/feature_gates.h"
 #include "engine/model/events.h"
 #include "engine/settings.h"
-
-namespace kueue::api {
-class Quantity;
-}
-namespace kueue::api::core {
-struct LimitRange;
-struct Node;
-struct Pod;
-struct PodSpec;
-}  // namespace kueue::api::core
-namespace kueue::api::v1beta2 {
-struct AdmissionCheck;
-struct ClusterQueue;
-struct Cohort;
-struct LocalQueue;
-struct ResourceFlavor;
-struct Topology;
-struct Workload;
-}  // namespace kueue::api::v1beta2
-namespace kueue::api::config {
-struct Configuration;
-}
 
 namespace kueue::bridge {
 
@@ -53,8 +35,20 @@ struct RequestRules {
   std::vector<Transformation> transformations;
 };
 
+// Shares pod templates of equal content, so that thousands of like workloads cost one. Not thread
+// safe.
+class TemplatePool {
+ public:
+  std::shared_ptr<const engine::PodTemplate> share(engine::PodTemplate pod);
+
+ private:
+  std::unordered_map<std::string, std::weak_ptr<const engine::PodTemplate>> by_shape_;
+  size_t sweep_at_ = 1024;
+};
+
 // What a Workload's requests depend on outside itself.
 struct Surroundings {
+  TemplatePool* pool = nullptr;         // null = do not share
   const FeatureGates* gates = nullptr;  // never null in use
   const RequestRules* rules = nullptr;  // null = none
   // LimitRanges of the workload's namespace, ordered by name.

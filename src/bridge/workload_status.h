@@ -9,16 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "api/kueue.h"
 #include "base/feature_gates.h"
 #include "base/time.h"
 #include "engine/model/commands.h"
-
-namespace kueue::api::v1beta2 {
-struct Admission;
-struct PodSetAssignment;
-struct TopologyAssignment;
-struct Workload;
-}  // namespace kueue::api::v1beta2
 
 namespace kueue::bridge {
 
