@@ -1,0 +1,59 @@
+// The manager's Configuration (config.kueue.x-k8s.io): from the text of a file to a defaulted and
+// validated value. v1beta2 is what the program works with; v1beta1 is converted when it is read.
+// Pure but for load_file and default_namespace, which read files. Thread safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/config.h"
+#include "base/feature_gates.h"
+#include "base/result.h"
+#include "json/value.h"
+
+namespace kueue::config {
+
+struct Loaded {
+  api::config::Configuration configuration;
+  json::Value document;               // the same, v1beta2, with defaults
+  std::vector<std::string> warnings;  // deprecated version or fields
+};
+
+// YAML or JSON; empty text is the default Configuration. Unknown fields, wrong types and other
+// kinds are kBadRequest errors that name path and, where it can be found, line; an unknown field
+// with a near name says so. Does not validate values: see validate().
+Result<Loaded> load(std::string_view text, std::string_view namespace_if_absent = {});
+// "" = no file: the default Configuration. kNotFound, kBadRequest.
+Result<Loaded> load_file(const std::string& path);
+
+// Namespace of the service account this process runs under, or "kueue-system".
+std::string default_namespace();
+
+// Defaults in place (spec section 13). `namespace_if_absent` "" means default_namespace().
+void apply_defaults(json::Value& v1beta2, std::string_view namespace_if_absent = {});
+void apply_v1beta1_defaults(json::Value& v1beta1, std::string_view namespace_if_absent = {});
+// Between the versions; what the other version does not know is dropped.
+json::Value convert_v1beta1_to_v1beta2(const json::Value& v1beta1);
+json::Value convert_v1beta2_to_v1beta1(const json::Value& v1beta2);
+
+// Every violation of a v1beta2 Configuration, in the order of Kueue's own checks; texts and reasons
+// are Kueue's.
+std::vector<ErrorCause> validate(const json::Value& v1beta2, const FeatureGates& gates);
+// Parts of it, for callers that look at one thing.
+std::vector<ErrorCause> validate_custom_labels(const json::Value& v1beta2);
+std::vector<ErrorCause> validate_device_class_mappings(const json::Value& v1beta2,
+                                                       const FeatureGates& gates);
+
+// The gates of a run: those of the flag (Kubernetes' syntax), or those of the Configuration; both
+// at once are an error, as are unknown and locked gates and gates that are on while what they
+// depend on is off. Field "featureGates", the reason FieldValueInvalid.
+Result<FeatureGates> effective_gates(std::string_view flag, const json::Value& v1beta2);
+
+// waitForPodsReady is in force: configured and not switched off by its gate.
+bool wait_for_pods_ready_enabled(const json::Value& v1beta2, const FeatureGates& gates);
+
+// Framework names that integrations.frameworks may hold, in Kueue's order.
+std::span<const std::string_view> known_frameworks();
+
+}  // namespace kueue::config

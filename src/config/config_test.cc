@@ -1,0 +1,339 @@
+// The Configuration against what Kueue's own tests recorded (vectors), the starts of the manager,
+// and our own words.
+#include "config/config.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "config/flags.h"
+#include "config/yaml_lines.h"
+#include "json/json.h"
+
+namespace kueue::config {
+namespace {
+
+using json::Value;
+
+std::filesystem::path shared_folder() {
+  if (const char* path = std::getenv("KUEUE_SHARED")) return path;
+  return KUEUE_SOURCE_DIR "/../shared";
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// The cases of a table; empty (and the test says so) when the vectors are not there.
+json::Array cases_of(const char* name) {
+  auto path = shared_folder() / "vectors" / "tables" / (std::string(name) + ".json");
+  if (!std::filesystem::exists(path)) return {};
+  auto parsed = json::parse(read_text(path));
+  KUEUE_CHECK(parsed.ok(), name);
+  return parsed->find("cases")->as_array();
+}
+#define CASES(name)                   \
+  json::Array cases = cases_of(name); \
+  if (cases.empty()) GTEST_SKIP() << "NO VECTORS " << name << " AT " << shared_folder()
+
+// Without what counts as absent: null, false, "", {} and [].
+Value slim(const Value& value) {
+  if (value.is_object()) {
+    Value out = Value::object();
+    for (const auto& [key, member] : value.as_object()) {
+      Value inner = slim(member);
+      bool empty = inner.is_null() || (inner.is_bool() && !inner.as_bool()) ||
+                   (inner.is_string() && inner.as_string().empty()) ||
+                   (inner.is_object() && inner.as_object().empty()) ||
+                   (inner.is_array() && inner.as_array().empty());
+      if (!empty) out[key] = inner;
+    }
+    return out;
+  }
+  if (!value.is_array()) return value;
+  json::Array out;
+  for (const Value& item : value.as_array()) out.push_back(slim(item));
+  return Value(out);
+}
+
+std::string slim_text(const Value& value) { return json::write_sorted(slim(value)); }
+
+// "type|field|detail" of expected errors, in order.
+std::vector<std::string> expected_errors(const Value* list) {
+  std::vector<std::string> out;
+  if (list == nullptr || !list->is_array()) return out;
+  for (const Value& e : list->as_array())
+    out.push_back(std::string(e.get_string({"type"})) + "|" + std::string(e.get_string({"field"})) +
+                  "|" + std::string(e.get_string({"detail"})));
+  return out;
+}
+
+// The same of ours; the detail is what ends the message.
+void expect_errors(const std::vector<ErrorCause>& found, const Value* list) {
+  std::vector<std::string> expected = expected_errors(list);
+  std::vector<std::string> ours;
+  for (const ErrorCause& cause : found)
+    ours.push_back(cause.reason + "|" + cause.field + "|" + cause.message);
+  ASSERT_EQ(ours.size(), expected.size())
+      << ::testing::PrintToString(ours) << ::testing::PrintToString(expected);
+  for (size_t i = 0; i < ours.size(); ++i) {
+    size_t bar = expected[i].find('|', expected[i].find('|') + 1);
+    EXPECT_TRUE(ours[i].starts_with(expected[i].substr(0, bar + 1))) << ours[i] << "\n"
+                                                                     << expected[i];
+    EXPECT_TRUE(ours[i].ends_with(expected[i].substr(bar + 1))) << ours[i] << "\n" << expected[i];
+  }
+}
+
+FeatureGates gates_of(const Value& test) {
+  FeatureGates gates;
+  for (const auto& [name, value] : test.find("featureGates")->as_object()) {
+    const GateSpec* spec = find_gate(name);
+    if (spec != nullptr) gates.force(spec->gate, value.as_bool());
+  }
+  return gates;
+}
+
+TEST(ConfigVectors, Defaults) {
+  for (const char* version : {"apis-config-v1beta1", "apis-config-v1beta2"}) {
+    CASES((std::string(version) + "/set-defaults-configuration").c_str());
+    for (const Value& test : cases) {
+      SCOPED_TRACE(test.get_string({"id"}));
+      Value object = *test.find_path({"input", "object"});
+      if (std::string_view(version).ends_with("1")) {
+        apply_v1beta1_defaults(object, "kueue-system");
+      } else {
+        apply_defaults(object, "kueue-system");
+      }
+      EXPECT_EQ(slim_text(object), slim_text(*test.find_path({"expect", "object"})));
+    }
+  }
+}
+
+TEST(ConfigVectors, Conversion) {
+  for (const char* way : {"to", "from"}) {
+    CASES((std::string("apis-config-v1beta1/configuration-queue-convert-") + way).c_str());
+    for (const Value& test : cases) {
+      SCOPED_TRACE(test.get_string({"id"}));
+      const Value& object = *test.find_path({"input", "object"});
+      Value out =
+          way[0] == 't' ? convert_v1beta1_to_v1beta2(object) : convert_v1beta2_to_v1beta1(object);
+      EXPECT_EQ(slim_text(out), slim_text(*test.find_path({"expect", "object"})));
+    }
+  }
+}
+
+TEST(ConfigVectors, Validate) {
+  CASES("config/validate");
+  for (const Value& test : cases) {
+    SCOPED_TRACE(test.get_string({"id"}));
+    Value object = *test.find_path({"input", "object"});
+    expect_errors(validate(object, gates_of(test)), test.find_path({"expect", "errors"}));
+  }
+}
+
+TEST(ConfigVectors, ValidateCustomLabels) {
+  CASES("config/validate-custom-labels");
+  for (const Value& test : cases) {
+    SCOPED_TRACE(test.get_string({"id"}));
+    expect_errors(validate_custom_labels(*test.find_path({"input", "object"})),
+                  test.find_path({"expect", "errors"}));
+  }
+}
+
+TEST(ConfigVectors, ValidateDeviceClassMappings) {
+  CASES("config/validate-device-class-mappings");
+  for (const Value& test : cases) {
+    SCOPED_TRACE(test.get_string({"id"}));
+    expect_errors(
+        validate_device_class_mappings(*test.find_path({"input", "object"}), gates_of(test)),
+        test.find_path({"expect", "errors"}));
+  }
+}
+
+TEST(ConfigVectors, FeatureGatesOfFlagAndConfiguration) {
+  CASES("config/load-and-validate-feature-gates");
+  for (const Value& test : cases) {
+    SCOPED_TRACE(test.get_string({"id"}));
+    Value config = Value::object();
+    config["featureGates"] = *test.find_path({"input", "args", "featureGateMap"});
+    auto gates = effective_gates(test.get_string({"input", "args", "featureGateCLI"}), config);
+    std::vector<ErrorCause> causes;
+    if (!gates.ok()) causes = gates.error().causes;
+    expect_errors(causes, test.find_path({"expect", "errors"}));
+  }
+}
+
+TEST(ConfigVectors, Load) {
+  for (const char* name : {"config/load", "config/tls-options"}) {
+    CASES(name);
+    for (const Value& test : cases) {
+      SCOPED_TRACE(test.get_string({"id"}));
+      const Value* yaml = test.find_path({"input", "yaml"});
+      if (yaml == nullptr || yaml->is_null()) continue;  // a folder instead of a file
+      auto loaded = load(yaml->as_string(), "kueue-system");
+      const Value* error = test.find_path({"expect", "error"});
+      if (error != nullptr && !error->is_null()) {
+        ASSERT_FALSE(loaded.ok());
+        EXPECT_TRUE(loaded.error().message.starts_with(error->get_string({"text"})))
+            << loaded.error().message;
+        continue;
+      }
+      ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+      EXPECT_EQ(slim_text(loaded->document),
+                slim_text(*test.find_path({"expect", "configuration"})));
+    }
+  }
+}
+
+// Every start that tests of others make: flags parse, the Configuration loads and is valid.
+TEST(ManagerStarts, AllParse) {
+  auto path = shared_folder() / "manager-starts.yaml";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "NO MANAGER STARTS AT " << path;
+  auto parsed = json::parse_yaml(read_text(path));
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  const json::Array& starts = parsed->find("starts")->as_array();
+  EXPECT_GE(starts.size(), 184u);
+  for (const Value& start : starts) {
+    std::vector<std::string> arguments = {"--config=/c", "--kubeconfig=/k",
+                                          "--metrics-plain-http=true"};
+    for (const Value& flag : start.find("flags")->as_array()) arguments.push_back(flag.as_string());
+    // CORE stands for a list in that file.
+    for (std::string& argument : arguments)
+      for (size_t at; (at = argument.find("CORE")) != std::string::npos;)
+        argument.replace(at, 4,
+                         argument.starts_with("--webhooks") ? "/convert" : "workload_controller");
+    auto options = parse_manager_flags(arguments);
+    ASSERT_TRUE(options.ok()) << options.error().message;
+    EXPECT_TRUE(options->controllers.has_value() && options->webhooks.has_value());
+    EXPECT_TRUE(options->metrics_plain_http);
+    Value config =
+        Value::object({{"apiVersion", "config.kueue.x-k8s.io/v1beta2"}, {"kind", "Configuration"}});
+    for (const char* part : {"common", "configuration"}) {
+      const Value* from =
+          std::string_view(part) == "common" ? parsed->find(part) : start.find(part);
+      if (from == nullptr || !from->is_object()) continue;
+      for (const auto& [key, value] : from->as_object()) config[key] = value;
+    }
+    auto loaded = load(json::write_yaml(config));
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message << json::write(config);
+    auto gates = effective_gates("", loaded->document);
+    ASSERT_TRUE(gates.ok()) << gates.error().message;
+    for (const ErrorCause& cause : validate(loaded->document, *gates))
+      ADD_FAILURE() << cause.field << ": " << cause.message;
+  }
+}
+
+TEST(Flags, Table) {
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* error;  // "" accepted
+  };
+  const Case cases[] = {
+      {{}, ""},
+      {{"--controllers="}, ""},
+      {{"--scheduler=false", "-config", "x"}, ""},
+      {{"--zap-log-level=5", "--zap-devel", "--zap-encoder=console"}, ""},
+      {{"--schedular=false"}, "unknown flag: --schedular (did you mean --scheduler?)"},
+      {{"--xyz"}, "unknown flag: --xyz"},
+      {{"--scheduler=maybe"},
+       "invalid value \"maybe\" for flag --scheduler: must be true or false"},
+      {{"--webhooks=convert"},
+       "invalid value \"convert\" for flag --webhooks: path \"convert\" must begin with '/'"},
+      {{"--config"}, "flag needs an argument: --config"},
+      {{"up"}, "unexpected argument \"up\""},
+      {{"--requeue-batch-period=-1s"},
+       "invalid value \"-1s\" for flag --requeue-batch-period: must not be negative"},
+      {{"--zap-encoder=xml"},
+       "invalid value \"xml\" for flag --zap-encoder: must be one of json|console"},
+      {{"--zap-log-level=0"},
+       "invalid value \"0\" for flag --zap-log-level: must be debug, info, error, panic or a "
+       "number from 1 to 127"},
+  };
+  for (const Case& c : cases) {
+    auto options = parse_manager_flags(c.arguments);
+    EXPECT_EQ(options.ok() ? "" : options.error().message, c.error);
+  }
+  const std::vector<std::string> arguments = {"--controllers=a, b,", "--requeue-batch-period=100ms",
+                                              "--controllers=c"};
+  auto options = parse_manager_flags(arguments);
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(*options->controllers, std::vector<std::string>{"c"});
+  EXPECT_EQ(options->requeue_batch_period, Duration::millis(100));
+  EXPECT_FALSE(options->webhooks.has_value());
+  EXPECT_EQ(manager_flags().size(), 20u);
+}
+
+TEST(Load, SaysWhatIsWrongAndWhere) {
+  struct Case {
+    const char* yaml;
+    const char* error;
+  };
+  const Case cases[] = {
+      {"apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nmetrics:\n  bindAdress: "
+       "x\n",
+       "strict decoding error: unknown field \"metrics.bindAdress\" (metrics.bindAdress line 4: "
+       "did you mean "
+       "\"bindAddress\"?)"},
+      {"apiVersion: config.kueue.x-k8s.io/v1beta3\nkind: Configuration\n",
+       "no kind \"Configuration\" is registered for version \"config.kueue.x-k8s.io/v1beta3\": "
+       "expected Configuration of "
+       "config.kueue.x-k8s.io/v1beta2"},
+      {"kind: Configuration\n", "Object 'apiVersion' is missing in the Configuration"},
+      {"[]", "the Configuration must be an object"},
+  };
+  for (const Case& c : cases) {
+    auto loaded = load(c.yaml);
+    ASSERT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.error().message, c.error);
+    EXPECT_EQ(loaded.error().code, ErrorCode::kBadRequest);
+  }
+  EXPECT_FALSE(
+      load(
+          "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nwebhook:\n  port: abc\n")
+          .ok());
+  EXPECT_FALSE(load("a: [").ok());
+  EXPECT_EQ(load_file("/nonexistent/x").error().code, ErrorCode::kNotFound);
+  EXPECT_FALSE(load_file("/").ok());
+  ASSERT_TRUE(load("").ok());
+  EXPECT_EQ(load("")->configuration.webhook->port, 9443);
+}
+
+TEST(Load, OldVersion) {
+  auto loaded = load(
+      "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\nfairSharing:\n  enable: "
+      "true\n");
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_EQ(loaded->warnings.size(), 1u);
+  EXPECT_EQ(loaded->configuration.fair_sharing->preemption_strategies.size(), 2u);
+  EXPECT_FALSE(loaded->configuration.wait_for_pods_ready.has_value());
+  loaded = load(
+      "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\nwaitForPodsReady:\n  "
+      "enable: true\n");
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_EQ(loaded->configuration.wait_for_pods_ready->timeout, Duration::seconds(300));
+  EXPECT_EQ(loaded->configuration.wait_for_pods_ready->block_admission, true);
+}
+
+TEST(YamlLines, FindsMembers) {
+  const char* text =
+      "a: 1\nb:\n  c: 2\n  list:\n  - name: x\n    value: y\n  - name: z\n    deep:\n      er: "
+      "1\nd:\n  c: 3\n";
+  EXPECT_EQ(line_of(text, "a"), 1u);
+  EXPECT_EQ(line_of(text, "b.c"), 3u);
+  EXPECT_EQ(line_of(text, "d.c"), 11u);
+  EXPECT_EQ(line_of(text, "b.list[0].value"), 6u);
+  EXPECT_EQ(line_of(text, "b.list[1].name"), 7u);
+  EXPECT_EQ(line_of(text, "b.list[1].deep.er"), 9u);
+  EXPECT_EQ(line_of(text, "b.x"), 0u);
+  EXPECT_EQ(line_of("", "a"), 0u);
+}
+
+}  // namespace
+}  // namespace kueue::config
