@@ -146,6 +146,7 @@ TEST_F(ContractTest, DefaultsAndCanonicalForms) {
   EXPECT_EQ(made.get_int({"spec", "terminationGracePeriodSeconds"}), 30);
   EXPECT_EQ(made.get_string({"status", "phase"}), "Pending");
   EXPECT_EQ(made.get_string({"status", "qosClass"}), "Burstable");
+  ASSERT_NE(made.find_path({"spec", "containers"}), nullptr);
   const json::Value& container = made.find_path({"spec", "containers"})->as_array().at(0);
   EXPECT_EQ(container.get_string({"imagePullPolicy"}), "Always");
   EXPECT_EQ(container.get_string({"terminationMessagePath"}), "/dev/termination-log");
