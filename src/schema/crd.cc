@@ -238,6 +238,7 @@ class Builder {
     const json::Value* items = schema.find("items");
     type.element = items != nullptr && items->is_object() ? convert_element(*items) : &kAnyType;
     const std::string_view list_type = text(schema, "x-kubernetes-list-type");
+    type.list_type_given = !list_type.empty();
     if (list_type == "set") type.list_type = ListType::kSet;
     if (list_type == "map") type.list_type = ListType::kMap;
     if (const json::Array* keys = array(schema, "x-kubernetes-list-map-keys")) {

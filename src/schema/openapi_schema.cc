@@ -310,7 +310,7 @@ class Writer {
     if (type.kind == Kind::kList) {
       if (type.list_type == ListType::kMap) set(schema, "x-kubernetes-list-type", "map");
       if (type.list_type == ListType::kSet) set(schema, "x-kubernetes-list-type", "set");
-      if (type.list_type == ListType::kAtomic && style_ == OpenApiStyle::kBuiltin)
+      if (type.list_type == ListType::kAtomic && type.list_type_given)
         set(schema, "x-kubernetes-list-type", "atomic");
     }
     if (type.atomic_map) set(schema, "x-kubernetes-map-type", "atomic");

@@ -46,9 +46,16 @@ constexpr std::string_view kByValue[] = {"chapAuthDiscovery",
                                          "timeoutSeconds",
                                          "tty",
                                          "unschedulable"};
-// Texts that are pointers: "" is a value.
-constexpr std::string_view kTextPointers[] = {"holderIdentity", "storageClassName",
-                                              "volumeAttributesClassName"};
+// Texts that are pointers: "" is a value. With the struct where the name alone would say too much.
+struct TextPointer {
+  std::string_view owner;
+  std::string_view field;
+};
+constexpr TextPointer kTextPointers[] = {{".LeaseSpec", "holderIdentity"},
+                                         {".GRPCAction", "service"},
+                                         {".HostPathVolumeSource", "type"},
+                                         {"", "storageClassName"},
+                                         {"", "volumeAttributesClassName"}};
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -59,11 +66,17 @@ bool keeps_zero(const Type& owner, const Field& field) {
   switch (field.type->kind) {
     case Kind::kString:
     case Kind::kBytes:
-      return is_one_of(field.name, kTextPointers);
+      return std::any_of(std::begin(kTextPointers), std::end(kTextPointers),
+                         [&](const TextPointer& p) {
+                           return p.field == field.name && owner.name.ends_with(p.owner);
+                         });
     case Kind::kBool:
     case Kind::kInt32:
     case Kind::kInt64:
       if (owner.name.ends_with(".CSIVolumeSource")) return true;
+      // By value, but written when zero.
+      if (owner.name.ends_with(".PodDisruptionBudgetStatus") && field.name != "observedGeneration")
+        return true;
       return !is_one_of(field.name, kByValue) && !owner.name.ends_with("Status");
     default:
       return true;
