@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "app/connect.h"
+#include "app/up.h"
 #include "cli/commands.h"
 #include "net/loop.h"
 
@@ -18,7 +19,7 @@ int main(int argc, char** argv) {
     terminal.err(std::string("error: 'kueue ") + what + "' is in work\n");
     return kueue::cli::kFailed;
   };
-  hooks.up = [&](const kueue::cli::Arguments&, kueue::cli::Terminal&) { return in_work("up"); };
+  hooks.up = kueue::app::run_up;
   hooks.manager = [&](std::span<const std::string>, kueue::cli::Terminal&) {
     return in_work("manager");
   };

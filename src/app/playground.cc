@@ -1,0 +1,238 @@
+// Wiring of the playground.
+#include "app/playground.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "api/registry.h"
+#include "apiserver/server.h"
+#include "app/data_dir.h"
+#include "app/in_process_transport.h"
+#include "cli/kubeconfig.h"
+#include "controllers/manager.h"
+#include "kube/client.h"
+#include "kube/executor.h"
+#include "net/http_server.h"
+#include "net/http_transport.h"
+#include "standins/standins.h"
+
+namespace kueue::app {
+namespace {
+
+constexpr int kPreferredPort = 6443;
+
+// Of one group and plural the stored version comes first, as the server wants it.
+std::vector<const schema::ResourceInfo*> served_resources() {
+  const auto builtin = api::builtin_resources();
+  const auto own = api::kueue_resources();
+  std::vector<const schema::ResourceInfo*> all(builtin.begin(), builtin.end());
+  for (const bool storage : {true, false}) {
+    std::copy_if(own.begin(), own.end(), std::back_inserter(all),
+                 [&](const schema::ResourceInfo* info) { return info->storage == storage; });
+  }
+  return all;
+}
+
+// Connections to webhooks by URL, kept for the next call.
+class WebhookTransports {
+ public:
+  Result<std::shared_ptr<wire::Transport>> get(const apiserver::Endpoint& endpoint) {
+    const std::string server =
+        endpoint.scheme + "://" +
+        (endpoint.host.find(':') == std::string::npos ? endpoint.host : "[" + endpoint.host + "]") +
+        ":" + std::to_string(endpoint.port);
+    const std::string key = server + "\n" + endpoint.server_name + "\n" + endpoint.ca_bundle;
+    std::lock_guard lock(mutex_);
+    auto& transport = transports_[key];
+    if (transport == nullptr) {
+      KUEUE_ASSIGN(transport, net::make_transport({.server = server,
+                                                   .ca_pem = endpoint.ca_bundle,
+                                                   .server_name = endpoint.server_name,
+                                                   .user_agent = "kueue/" KUEUE_VERSION}));
+    }
+    return transport;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<wire::Transport>> transports_;
+};
+
+// Polls a condition that other threads make true.
+Result<void> wait_until(const std::function<bool()>& condition, const std::string& what) {
+  for (int i = 0; i < 30'000; ++i) {
+    if (condition()) return {};
+    poll(nullptr, 0, 1);
+  }
+  return make_error(ErrorCode::kTimeout, what + " did not become ready within 30 seconds");
+}
+
+}  // namespace
+
+// In the order in which they are made; destroyed the other way round.
+struct Playground::Parts {
+  PlaygroundOptions options;
+  std::string url;
+  bool stopped = false;
+  std::unique_ptr<FolderLock> lock;
+  Credentials credentials;
+  std::shared_ptr<WebhookTransports> webhooks = std::make_shared<WebhookTransports>();
+  net::Loop loop;
+  net::Loop second_loop;
+  std::unique_ptr<apiserver::Server> server;
+  std::shared_ptr<wire::Transport> stand_in_transport;
+  std::shared_ptr<wire::Transport> manager_transport;
+  std::unique_ptr<kube::ThreadExecutor> executor;
+  std::unique_ptr<standins::StandIns> stand_ins;
+  std::unique_ptr<controllers::Manager> manager;
+  std::unique_ptr<net::HttpServer> http;
+
+  Result<void> open_folder();
+  Result<void> open_server();
+  Result<void> listen();
+  Result<void> start_stand_ins();
+  Result<void> start_manager();
+  Result<void> write_kubeconfig();
+  void stop();
+};
+
+Result<void> Playground::Parts::open_folder() {
+  KUEUE_TRY(clear_kubeconfig(options.kubeconfig));
+  if (!options.data_dir.empty()) {
+    KUEUE_ASSIGN(lock, FolderLock::take(options.data_dir));
+  }
+  KUEUE_ASSIGN(credentials,
+               load_or_make_credentials(options.memory ? "" : options.data_dir,
+                                        server_names(options.address), system_clock().now()));
+  return {};
+}
+
+Result<void> Playground::Parts::open_server() {
+  apiserver::Options server_options;
+  server_options.data_dir = options.memory ? "" : options.data_dir;
+  server_options.memory = options.memory;
+  server_options.resources = served_resources();
+  server_options.tokens[credentials.token] = {
+      .user = "kubernetes-admin", .groups = {"system:masters"}, .extra = {}};
+  server_options.transports = [hooks = webhooks](const apiserver::Endpoint& endpoint) {
+    return hooks->get(endpoint);
+  };
+  server_options.ca_pem = credentials.ca.cert_pem;
+  KUEUE_ASSIGN(server, apiserver::Server::open(std::move(server_options)));
+  return {};
+}
+
+Result<void> Playground::Parts::listen() {
+  net::ServerOptions http_options;
+  http_options.address = options.address;
+  http_options.port = static_cast<uint16_t>(options.port < 0 ? kPreferredPort : options.port);
+  http_options.tls = net::ServerTls{.cert_pem = credentials.server.cert_pem,
+                                    .key_pem = credentials.server.key_pem,
+                                    .client_ca_pem = credentials.ca.cert_pem};
+  http_options.extra_loops = {&second_loop};
+  http_options.log = options.log;
+  loop.start("kueue-net");
+  second_loop.start("kueue-net-2");
+  auto result = net::HttpServer::listen(loop, http_options, *server);
+  if (!result.ok() && options.port < 0) {
+    http_options.port = 0;
+    result = net::HttpServer::listen(loop, http_options, *server);
+  }
+  if (!result.ok()) {
+    Error error = std::move(result).error();
+    if (options.port > 0) error.message += "; --port 0 takes any free one";
+    return error;
+  }
+  http = *std::move(result);
+  std::string host = options.address;
+  if (host == "0.0.0.0") host = "127.0.0.1";
+  if (host == "::") host = "::1";
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  url = "https://" + host + ":" + std::to_string(http->port());
+  return {};
+}
+
+Result<void> Playground::Parts::start_stand_ins() {
+  standins::Options stand_in_options;
+  KUEUE_TRY(standins::choose(options.stand_ins, stand_in_options));
+  stand_in_options.nodes = options.nodes;
+  stand_in_transport = make_in_process_transport(
+      *server, {.user = "system:kueue-stand-ins", .groups = {"system:masters"}, .extra = {}});
+  executor = std::make_unique<kube::ThreadExecutor>(4);
+  stand_ins = std::make_unique<standins::StandIns>(stand_in_transport, *executor, stand_in_options);
+  KUEUE_TRY(stand_ins->start());
+  return wait_until([this] { return stand_ins->ready(); }, "the stand-ins");
+}
+
+Result<void> Playground::Parts::start_manager() {
+  if (!options.manager) return {};
+  manager_transport = make_in_process_transport(
+      *server, {.user = "system:serviceaccount:kueue-system:kueue-controller-manager",
+                .groups = {"system:masters", "system:serviceaccounts",
+                           "system:serviceaccounts:kueue-system"},
+                .extra = {}});
+  controllers::ManagerDeps deps;
+  deps.client = std::make_shared<kube::Client>(manager_transport, "kueue");
+  deps.executor = executor.get();
+  if (options.log) deps.log = options.log;
+  manager = std::make_unique<controllers::Manager>(std::move(deps));
+  manager->start();
+  return wait_until([this] { return manager->ready(); }, "the manager");
+}
+
+Result<void> Playground::Parts::write_kubeconfig() {
+  kube::ClientConfig config;
+  config.server = url;
+  config.ca_data = credentials.ca.cert_pem;
+  config.client_cert_data = credentials.admin.cert_pem;
+  config.client_key_data = credentials.admin.key_pem;
+  const size_t slash = options.kubeconfig.rfind('/');
+  if (slash != std::string::npos && slash > 0) {
+    KUEUE_TRY(make_folders(options.kubeconfig.substr(0, slash)));
+  }
+  return write_file_atomically(options.kubeconfig, cli::write_kubeconfig(config));
+}
+
+void Playground::Parts::stop() {
+  if (stopped) return;
+  stopped = true;
+  // Clients first: they see their watches end in good order while everything still answers.
+  if (http) http->stop(Duration::millis(200));
+  if (manager) manager->stop();
+  if (stand_ins) stand_ins->stop();
+  if (executor) executor->stop();
+  if (server) server->stop();
+  loop.stop();
+  second_loop.stop();
+}
+
+Playground::Playground(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Playground::~Playground() { stop(); }
+
+void Playground::stop() { parts_->stop(); }
+
+const std::string& Playground::url() const { return parts_->url; }
+
+const PlaygroundOptions& Playground::options() const { return parts_->options; }
+
+Result<std::unique_ptr<Playground>> Playground::start(PlaygroundOptions options) {
+  auto parts = std::make_unique<Parts>();
+  parts->options = std::move(options);
+  std::unique_ptr<Playground> playground(new Playground(std::move(parts)));
+  Parts& p = *playground->parts_;
+  KUEUE_TRY(p.open_folder());
+  KUEUE_TRY(p.open_server());
+  KUEUE_TRY(p.listen());
+  KUEUE_TRY(p.start_stand_ins());
+  KUEUE_TRY(p.start_manager());
+  KUEUE_TRY(p.write_kubeconfig());
+  return playground;
+}
+
+}  // namespace kueue::app

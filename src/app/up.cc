@@ -1,0 +1,82 @@
+// From flags to a Playground, and until a signal.
+#include "app/up.h"
+
+#include <signal.h>
+
+#include <string>
+
+#include "app/playground.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "net/loop.h"
+
+namespace kueue::app {
+namespace {
+
+PlaygroundOptions options_of(const cli::Arguments& arguments) {
+  PlaygroundOptions options;
+  options.memory = arguments.is_set("memory");
+  options.data_dir = arguments.text("data-dir");
+  options.kubeconfig = arguments.text("kubeconfig");
+  const bool needs_folder = !options.memory || options.kubeconfig.empty();
+  if (options.data_dir.empty() && needs_folder) options.data_dir = cli::default_data_dir();
+  while (options.data_dir.size() > 1 && options.data_dir.ends_with('/'))
+    options.data_dir.pop_back();
+  if (options.kubeconfig.empty()) options.kubeconfig = options.data_dir + "/kubeconfig";
+  options.address = arguments.text("address");
+  if (arguments.given("port")) options.port = static_cast<int>(arguments.number("port"));
+  options.nodes = arguments.text("nodes");
+  options.stand_ins = arguments.text("stand-ins");
+  options.manager = !arguments.is_set("no-manager");
+  options.config_path = arguments.text("config");
+  return options;
+}
+
+std::string greeting(const Playground& playground, bool colours) {
+  const PlaygroundOptions& options = playground.options();
+  std::string out =
+      cli::green("kueue " KUEUE_VERSION " is ready", colours) + ": " + playground.url() + "\n";
+  out += options.memory ? "Nothing is stored: all is gone when it ends.\n"
+                        : "Everything is kept in " + options.data_dir + ".\n";
+  out += options.manager ? "" : "Without manager: nothing is queued or admitted.\n";
+  out += "\nIn another terminal:\n  export KUBECONFIG=" + options.kubeconfig + "\n";
+  out +=
+      "  kubectl get nodes                     (or: kueue get nodes)\n"
+      "  kubectl apply -f queues.yaml          (or: kueue apply -f queues.yaml)\n"
+      "  kubectl get workloads -A -w           (or: kueue get workloads -A -w)\n"
+      "  kueue describe workload NAME          why it waits\n"
+      "\nCtrl-C ends it.\n";
+  return out;
+}
+
+}  // namespace
+
+int run_up(const cli::Arguments& arguments, cli::Terminal& terminal) {
+  LogOptions logging;
+  logging.encoding = LogEncoding::kText;
+  // Quiet but for errors, so that the greeting stays in view.
+  logging.verbosity = static_cast<int>(arguments.number("verbosity")) - 1;
+  configure_logging(logging);
+
+  net::Loop signals;
+  net::SignalWatch watch(signals, {SIGINT, SIGTERM, SIGHUP}, [&](int) { signals.stop(); });
+  PlaygroundOptions options = options_of(arguments);
+  if (options.port > 65535 || options.port < -1) {
+    terminal.err("error: invalid value for --port: must be from 0 to 65535\n");
+    return cli::kUsage;
+  }
+  const Logger log("up");
+  options.log = [log](const std::string& line) { log.info(line); };
+  auto playground = Playground::start(std::move(options));
+  if (!playground.ok()) {
+    terminal.err("error: " + playground.error().message + "\n");
+    return playground.error().code == ErrorCode::kInvalid ? cli::kUsage : cli::kFailed;
+  }
+  terminal.out(greeting(**playground, terminal.colours()));
+  signals.run();
+  terminal.out("Stopping.\n");
+  (*playground)->stop();
+  return cli::kOk;
+}
+
+}  // namespace kueue::app
