@@ -14,8 +14,6 @@
 #include "app/data_dir.h"
 #include "app/in_process_transport.h"
 #include "cli/kubeconfig.h"
-#include "controllers/manager.h"
-#include "kube/client.h"
 #include "kube/executor.h"
 #include "net/http_server.h"
 #include "net/http_transport.h"
@@ -89,7 +87,6 @@ struct Playground::Parts {
   std::shared_ptr<wire::Transport> manager_transport;
   std::unique_ptr<kube::ThreadExecutor> executor;
   std::unique_ptr<standins::StandIns> stand_ins;
-  std::unique_ptr<controllers::Manager> manager;
   std::unique_ptr<net::HttpServer> http;
 
   Result<void> open_folder();
@@ -171,18 +168,7 @@ Result<void> Playground::Parts::start_stand_ins() {
 
 Result<void> Playground::Parts::start_manager() {
   if (!options.manager) return {};
-  manager_transport = make_in_process_transport(
-      *server, {.user = "system:serviceaccount:kueue-system:kueue-controller-manager",
-                .groups = {"system:masters", "system:serviceaccounts",
-                           "system:serviceaccounts:kueue-system"},
-                .extra = {}});
-  controllers::ManagerDeps deps;
-  deps.client = std::make_shared<kube::Client>(manager_transport, "kueue");
-  deps.executor = executor.get();
-  if (options.log) deps.log = options.log;
-  manager = std::make_unique<controllers::Manager>(std::move(deps));
-  manager->start();
-  return wait_until([this] { return manager->ready(); }, "the manager");
+  return make_error(ErrorCode::kUnavailable, "the manager is in work; use --no-manager");
 }
 
 Result<void> Playground::Parts::write_kubeconfig() {
@@ -203,7 +189,6 @@ void Playground::Parts::stop() {
   stopped = true;
   // Clients first: they see their watches end in good order while everything still answers.
   if (http) http->stop(Duration::millis(200));
-  if (manager) manager->stop();
   if (stand_ins) stand_ins->stop();
   if (executor) executor->stop();
   if (server) server->stop();
