@@ -1,5 +1,6 @@
 #include "apiserver/body.h"
 
+#include "apiserver/canonical.h"
 #include "apiserver/traits.h"
 #include "json/json.h"
 #include "schema/decode_check.h"
@@ -28,6 +29,19 @@ Error unreadable(const Call& call, std::string_view why) {
                                                 std::string(info.version) +
                                                 "\" cannot be handled as a " +
                                                 std::string(info.kind) + ": " + std::string(why));
+}
+
+// Defaults, then the form in which the object is kept. Defaults of the kind come before those of
+// single fields: they may ask whether other fields were given.
+void fill_in(json::Value& object, const Served& as) {
+  const schema::Type& type = *as.info->type;
+  if (as.resource->traits->set_defaults != nullptr) as.resource->traits->set_defaults(object);
+  schema::apply_defaults(type, object);
+  if (!as.resource->custom()) {
+    canonicalize(type, object);
+  } else if (const schema::Field* metadata = type.field("metadata")) {
+    canonicalize(*metadata->type, object["metadata"]);
+  }
 }
 
 }  // namespace
@@ -152,16 +166,14 @@ Result<void> take_in(Call& call, json::Value& object, const Served& as,
       return schema::strict_error(info.kind, info.version, messages);
     for (const std::string& m : messages) call.warn(m);
   }
-  schema::apply_defaults(*info.type, object);
-  if (as.resource->traits->set_defaults != nullptr) as.resource->traits->set_defaults(object);
+  fill_in(object, as);
   return {};
 }
 
 void tidy_up(json::Value& object, const Served& as) {
   schema::drop_nulls(*as.info->type, object);
   schema::prune(*as.info->type, object);
-  schema::apply_defaults(*as.info->type, object);
-  if (as.resource->traits->set_defaults != nullptr) as.resource->traits->set_defaults(object);
+  fill_in(object, as);
 }
 
 json::Value ordered(json::Value object) {

@@ -106,12 +106,12 @@ Result<Filter> Filter::parse(const Call& call) {
     } else if (term.path == "metadata.namespace") {
       if (term.equal && namespace_.empty()) namespace_ = term.value;
     } else if (std::find(known.begin(), known.end(), term.path) == known.end()) {
-      const auto& info = *call.served->info;
-      return make_error(ErrorCode::kBadRequest,
-                        "Unable to find \"" + call.served->api_version + ", Resource=" +
-                            std::string(info.plural) + "\" that match label selector \"" +
-                            std::string(labels) + "\", field selector \"" + std::string(fields) +
-                            "\": field label not supported: " + term.path);
+      // Built-in kinds without fields of their own refuse in other words.
+      if (known.empty() && !call.resource().custom())
+        return make_error(ErrorCode::kBadRequest, "\"" + term.path +
+                                                      "\" is not a known field selector: only "
+                                                      "\"metadata.name\", \"metadata.namespace\"");
+      return make_error(ErrorCode::kBadRequest, "field label not supported: " + term.path);
     }
   }
   if (call.resource().namespaced) {

@@ -186,8 +186,13 @@ void job_validate_update(const Call& call, const json::Value& object, const json
     const bool open =
         before.get_bool({"suspend"}) && (old.find_path({"status", "startTime"}) == nullptr ||
                                          old.get_int({"status", "active"}) == 0);
-    if (!open || !(fixed_part(*now_template) == fixed_part(*old_template)))
+    if (!open) {
       causes.push_back(cause_invalid("spec.template", *now_template, "field is immutable"));
+    } else if (!(fixed_part(*now_template) == fixed_part(*old_template))) {
+      const json::Value* inner = now_template->find("spec");
+      causes.push_back(cause_invalid(
+          "spec.template.spec", inner == nullptr ? json::Value() : *inner, "field is immutable"));
+    }
   }
   for (const char* key :
        {"completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"})

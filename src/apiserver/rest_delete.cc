@@ -163,20 +163,30 @@ bool removable(const Call& call, const json::Value& object) {
   return object.get_int({"metadata", "deletionGracePeriodSeconds"}) == 0;
 }
 
+// "Job.batch", which the words of this refusal have where others have "jobs.batch".
+std::string qualified_kind(const Call& call) {
+  const schema::ResourceInfo& info = *call.served->info;
+  std::string text(info.kind);
+  if (!info.group.empty()) text.append(".").append(info.group);
+  return text;
+}
+
 Result<void> check_preconditions(const Call& call, const DeleteOptions& options,
                                  std::string_view uid, std::string_view version,
                                  std::string_view name) {
-  const std::string start = "Operation cannot be fulfilled on " + call.resource().qualified() +
-                            " \"" + std::string(name) + "\": ";
+  const std::string start = "Operation cannot be fulfilled on " + qualified_kind(call) + " \"" +
+                            std::string(name) + "\": ";
   if (!options.uid.empty() && options.uid != uid)
     return call.error(ErrorCode::kConflict,
-                      start + "Precondition failed: UID in precondition: " + options.uid +
-                          ", UID in object meta: " + std::string(uid));
+                      start + "the UID in the precondition (" + options.uid +
+                          ") does not match the UID in record (" + std::string(uid) +
+                          "). The object might have been deleted and then recreated");
   if (!options.resource_version.empty() && options.resource_version != version)
-    return call.error(ErrorCode::kConflict,
-                      start + "Precondition failed: ResourceVersion in precondition: " +
-                          options.resource_version +
-                          ", ResourceVersion in object meta: " + std::string(version));
+    return call.error(ErrorCode::kConflict, start + "the ResourceVersion in the precondition (" +
+                                                options.resource_version +
+                                                ") does not match the ResourceVersion in record (" +
+                                                std::string(version) +
+                                                "). The object might have been modified");
   return {};
 }
 

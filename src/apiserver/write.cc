@@ -301,10 +301,11 @@ Result<void> check_url(const Call& call, json::Value& object) {
   if (!metadata.is_object())
     return make_error(ErrorCode::kBadRequest, "metadata is not a JSON object");
   const std::string_view name = metadata.get_string({"name"});
-  if (name.empty() && call.request.method == "PUT")
+  if (name.empty())
     return make_error(ErrorCode::kBadRequest,
-                      "the name of the object must be provided: name must be provided");
-  if (name != call.path.name && call.request.method == "PUT")
+                      "the name of the object (" + call.path.name +
+                          " based on URL) was undeterminable: name must be provided");
+  if (name != call.path.name)
     return make_error(ErrorCode::kBadRequest, "the name of the object (" + std::string(name) +
                                                   ") does not match the name on the URL (" +
                                                   call.path.name + ")");
