@@ -176,7 +176,7 @@ void openapi_v2(Call& call) {
   body += std::string("\x42\x00\x4a\x00", 4);
   wire::Response response;
   response.headers.set("Content-Type",
-                       "application/com.github.proto-openapi.spec.v2@v1.0+protobuf");
+                       "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
   response.body = std::move(body);
   reply(call, std::move(response));
 }

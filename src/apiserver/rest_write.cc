@@ -45,11 +45,9 @@ Result<json::Value> apply_patch(const Call& call, std::string_view type, const j
   if (type == "application/json-patch+json") {
     auto patched = json::apply_json_patch(current, patch);
     if (patched.ok() || patched.error().code != ErrorCode::kInvalid) return patched;
-    // Kubernetes hides the reason in a cause.
+    // Kubernetes does not tell the reason, and kubectl's text shows what is told.
     Error error = make_error(ErrorCode::kInvalid,
                              "the server rejected our request due to an error in our request");
-    error.causes.push_back(
-        {.reason = "UnexpectedServerResponse", .message = patched.error().message, .field = ""});
     return error;
   }
   if (type == "application/merge-patch+json") {
