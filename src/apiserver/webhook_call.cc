@@ -142,9 +142,9 @@ Result<json::Value> call_webhook(Core& core, const json::Value& config, const js
     response = transport->round_trip(request, timeout);
   } else {
     return make_error(ErrorCode::kUnavailable,
-                      "Post \"" + webhook_url(config) +
-                          "?timeout=" + std::to_string(timeout.ns / 1'000'000'000) +
-                          "s\": dial tcp " + endpoint.host + ":" + std::to_string(endpoint.port) +
+                      "Post \"" + webhook_url(config) + "?timeout=" +
+                          std::to_string(timeout.ns / 1'000'000'000) + "s\": dial tcp " +
+                          endpoint.host + ":" + std::to_string(endpoint.port) +
                           ": connect: connection refused");
   }
   if (!response.ok())
