@@ -24,10 +24,12 @@ inline std::string read_file(const std::string& path) {
   return text.str();
 }
 
+#ifdef KUEUE_SOURCE_DIR  // not in fuzzers
 // A file of src/schema/testdata.
 inline json::Value test_data(const std::string& name) {
   return parse_or_die(read_file(std::string(KUEUE_SOURCE_DIR "/src/schema/testdata/") + name));
 }
+#endif
 
 inline constexpr std::string_view kUidKey[] = {"uid"};
 inline constexpr Field kOwnerFields[] = {
