@@ -5,9 +5,7 @@
 #include "json/json.h"
 #include "schema/decode_check.h"
 #include "schema/defaults.h"
-#if __has_include("schema/proto.h")
 #include "schema/proto.h"
-#endif
 #include "schema/prune.h"
 
 namespace kueue::apiserver {
@@ -63,15 +61,10 @@ Result<Body> read_body(const Call& call) {
         return &*served->info->type;
       return nullptr;
     };
-#if __has_include("schema/proto.h")
     auto decoded = schema::decode_protobuf(call.request.body, find_type);
     if (!decoded.ok()) return unreadable(call, decoded.error().message);
     body.value = std::move(decoded).value();
     return body;
-#else
-    (void)find_type;
-    return make_error(ErrorCode::kUnsupportedMedia, "protobuf is not served");
-#endif
   }
   if (type == "application/yaml" || type == "application/apply-patch+yaml") {
     auto parsed = json::parse_yaml(
