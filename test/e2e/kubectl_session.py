@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--kueue", required=True)
     parser.add_argument("--show", action="store_true", help="print every command with what our server answers")
     parser.add_argument("--embedded-only", action="store_true")
-    parser.add_argument("--keep-real", help="kubeconfig of a control plane that is up already")
+    parser.add_argument("--record", help="keep what the real control plane answered in this file, or take it from there")
     args = parser.parse_args()
 
     binaries = _server.control_plane_binaries()
@@ -134,7 +134,9 @@ def main():
     session = list(load_session())
     known = json.loads((FILES / "differences.json").read_text())
     theirs = {}
-    if not args.embedded_only:
+    if args.record and pathlib.Path(args.record).exists():
+        theirs = {int(n): tuple(answer) for n, answer in json.loads(pathlib.Path(args.record).read_text()).items()}
+    elif not args.embedded_only:
         with _server.real() as kubeconfig:
             crds = subprocess.check_output([args.kueue, "crds", "-o", "json"])
             player = Player(str(binaries / "kubectl"), kubeconfig)
@@ -142,6 +144,8 @@ def main():
                            env=player.environment, stdout=subprocess.DEVNULL)
             for number, line in session:
                 theirs[number] = player.play(line)
+        if args.record:
+            pathlib.Path(args.record).write_text(json.dumps(theirs))
     passed = failed = 0
     with _server.embedded(args.kueue, "--no-manager", "--nodes=none", "--stand-ins=scheduler,job-controller") as (
             kubeconfig, _, _):
