@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "apiserver/admission_match.h"
 #include "apiserver/body.h"
 #include "apiserver/core.h"
 #include "apiserver/encoding.h"
 #include "apiserver/json_scan.h"
 #include "apiserver/plugins.h"
+#include "apiserver/policies.h"
 #include "apiserver/view.h"
 #include "apiserver/webhook_call.h"
 #include "cel/admission.h"
@@ -18,20 +20,13 @@
 
 namespace kueue::apiserver {
 
-struct WebhookRule {
-  std::vector<std::string> operations, groups, versions, resources;
-  std::string scope;
-};
-
 struct Webhook {
   std::string name;
   std::string configuration;
   json::Value client_config;
-  std::vector<WebhookRule> rules;
-  wire::LabelSelector namespaces, objects;
+  Match match;
   std::shared_ptr<const cel::MatchConditions> conditions;
   bool conditions_broken = false;
-  bool equivalent = true;
   bool ignore_failures = false;
   bool reinvoke = false;
   bool side_effects = false;  // not None and not NoneOnDryRun
@@ -51,183 +46,23 @@ constexpr std::string_view kMutating = "admissionregistration.k8s.io/mutatingweb
 constexpr std::string_view kValidating =
     "admissionregistration.k8s.io/validatingwebhookconfigurations";
 
-std::vector<std::string> strings(const json::Value* list) {
-  std::vector<std::string> out;
-  if (list != nullptr && list->is_array())
-    for (const json::Value& v : list->as_array()) out.emplace_back(v.string_or(""));
-  return out;
-}
-
 Webhook read_webhook(const json::Value& w, std::string_view configuration) {
   Webhook webhook;
   webhook.name = w.get_string({"name"});
   webhook.configuration = configuration;
   if (const json::Value* c = w.find("clientConfig")) webhook.client_config = *c;
-  if (const json::Value* rules = w.find("rules"); rules != nullptr && rules->is_array())
-    for (const json::Value& r : rules->as_array())
-      webhook.rules.push_back({.operations = strings(r.find("operations")),
-                               .groups = strings(r.find("apiGroups")),
-                               .versions = strings(r.find("apiVersions")),
-                               .resources = strings(r.find("resources")),
-                               .scope = std::string(r.get_string({"scope"}, "*"))});
-  const auto selector = [&](std::string_view key) {
-    const json::Value* s = w.find(key);
-    if (s == nullptr) return wire::LabelSelector();
-    auto parsed = wire::LabelSelector::from_object(s);
-    return parsed.ok() ? std::move(parsed).value() : wire::LabelSelector::nothing();
-  };
-  webhook.namespaces = selector("namespaceSelector");
-  webhook.objects = selector("objectSelector");
+  webhook.match = Match::read(w, "rules");
   if (const json::Value* conditions = w.find("matchConditions")) {
     auto compiled = cel::MatchConditions::compile(conditions);
     webhook.conditions_broken = !compiled.ok();
     if (compiled.ok()) webhook.conditions = std::move(compiled).value();
   }
-  webhook.equivalent = w.get_string({"matchPolicy"}, "Equivalent") == "Equivalent";
   webhook.ignore_failures = w.get_string({"failurePolicy"}, "Fail") == "Ignore";
   webhook.reinvoke = w.get_string({"reinvocationPolicy"}) == "IfNeeded";
   const std::string_view effects = w.get_string({"sideEffects"});
   webhook.side_effects = effects != "None" && effects != "NoneOnDryRun";
   webhook.timeout = Duration::seconds(w.get_int({"timeoutSeconds"}, 10));
   return webhook;
-}
-
-bool contains(const std::vector<std::string>& list, std::string_view wanted) {
-  return std::any_of(list.begin(), list.end(),
-                     [&](const std::string& s) { return s == "*" || s == wanted; });
-}
-
-// "jobs", "jobs/status", "*", "*/status", "jobs/*", "*/*".
-bool resource_fits(const std::vector<std::string>& patterns, std::string_view resource,
-                   std::string_view subresource) {
-  for (const std::string& p : patterns) {
-    const size_t slash = p.find('/');
-    const std::string_view head = std::string_view(p).substr(0, slash);
-    const std::string_view tail =
-        slash == std::string::npos ? std::string_view() : std::string_view(p).substr(slash + 1);
-    const bool head_fits = head == "*" || head == resource;
-    const bool tail_fits =
-        subresource.empty() ? tail.empty() || tail == "*" : tail == "*" || tail == subresource;
-    // "*" alone means all resources without their subresources; "*/*" means both.
-    if (head_fits && tail_fits) return true;
-  }
-  return false;
-}
-
-// The version of the resource that a rule asks for: the one of the request, or with matchPolicy
-// Equivalent another one.
-const Served* rule_version(const Webhook& webhook, const Call& call, std::string_view operation,
-                           std::string_view subresource) {
-  const schema::ResourceInfo& info = *call.served->info;
-  const auto rule_fits = [&](const WebhookRule& rule) {
-    if (!contains(rule.operations, operation)) return false;
-    if (!contains(rule.groups, info.group)) return false;
-    if (!resource_fits(rule.resources, info.plural, subresource)) return false;
-    const bool namespaced =
-        call.resource().namespaced && !(info.group.empty() && info.plural == "namespaces");
-    return rule.scope == "*" || (rule.scope == "Namespaced") == namespaced;
-  };
-  for (const WebhookRule& rule : webhook.rules)
-    if (rule_fits(rule) && contains(rule.versions, info.version)) return call.served;
-  if (!webhook.equivalent) return nullptr;
-  for (const WebhookRule& rule : webhook.rules)
-    if (rule_fits(rule))
-      for (const Served& other : call.resource().versions)
-        if (other.served && contains(rule.versions, other.info->version)) return &other;
-  return nullptr;
-}
-
-wire::LabelMap labels_of(const json::Value* object) {
-  wire::LabelMap map;
-  const json::Value* labels =
-      object == nullptr ? nullptr : object->find_path({"metadata", "labels"});
-  if (labels != nullptr && labels->is_object())
-    for (const auto& [key, value] : labels->as_object()) map.emplace(key, value.string_or(""));
-  return map;
-}
-
-bool namespace_fits(const Webhook& webhook, const Call& call, const Attempt& attempt) {
-  if (webhook.namespaces.empty()) return true;
-  const bool is_namespace = call.resource().collection == "/namespaces";
-  if (is_namespace)
-    return webhook.namespaces.matches(labels_of(attempt.object ? attempt.object : attempt.old));
-  if (!call.resource().namespaced) return true;
-  const StoredPtr stored = call.core->store->get("/namespaces", call.path.namespace_);
-  wire::LabelMap map;
-  if (stored != nullptr)
-    for (Members m(scan_path(stored->bytes, {"metadata", "labels"})); m.next();)
-      map.emplace(std::string(m.key()), scan_text(m.value()));
-  return webhook.namespaces.matches(map);
-}
-
-bool object_fits(const Webhook& webhook, const Attempt& attempt) {
-  if (webhook.objects.empty()) return true;
-  return (attempt.object != nullptr && webhook.objects.matches(labels_of(attempt.object))) ||
-         (attempt.old != nullptr && webhook.objects.matches(labels_of(attempt.old)));
-}
-
-json::Value user_info(const wire::Identity& identity) {
-  json::Array groups;
-  for (const std::string& g : identity.groups) groups.emplace_back(g);
-  json::Value user = json::Value::object(
-      {{"username", identity.user}, {"groups", json::Value(std::move(groups))}});
-  if (!identity.extra.empty()) {
-    json::Value& extra = user["extra"];
-    extra = json::Value::object();
-    for (const auto& [key, values] : identity.extra) {
-      json::Array list;
-      for (const std::string& v : values) list.emplace_back(v);
-      extra[key] = json::Value(std::move(list));
-    }
-  }
-  return user;
-}
-
-json::Value admission_request(const Call& call, const Attempt& attempt, const Served& version,
-                              std::string_view uid) {
-  const schema::ResourceInfo& info = *version.info;
-  const schema::ResourceInfo& asked = *call.served->info;
-  const auto kind = [](const schema::ResourceInfo& i) {
-    return json::Value::object({{"group", i.group}, {"version", i.version}, {"kind", i.kind}});
-  };
-  const auto resource = [](const schema::ResourceInfo& i) {
-    return json::Value::object(
-        {{"group", i.group}, {"version", i.version}, {"resource", i.plural}});
-  };
-  json::Value request = json::Value::object({{"uid", uid},
-                                             {"kind", kind(info)},
-                                             {"resource", resource(info)},
-                                             {"requestKind", kind(asked)},
-                                             {"requestResource", resource(asked)}});
-  if (!attempt.subresource.empty()) {
-    request["subResource"] = attempt.subresource;
-    request["requestSubResource"] = attempt.subresource;
-  }
-  std::string name = call.path.name;
-  const json::Value* named = attempt.object != nullptr ? attempt.object : attempt.old;
-  if (name.empty() && named != nullptr) name = named->get_string({"metadata", "name"});
-  if (!name.empty()) request["name"] = name;
-  std::string namespace_ = call.path.namespace_;
-  if (call.resource().collection == "/namespaces") namespace_ = name;
-  if (!namespace_.empty()) request["namespace"] = namespace_;
-  request["operation"] = attempt.operation;
-  request["userInfo"] = user_info(call.request.identity);
-  request["object"] = nullptr;
-  request["oldObject"] = nullptr;
-  request["dryRun"] = call.dry_run;
-  if (attempt.options != nullptr) {
-    request["options"] = *attempt.options;
-  } else {
-    json::Value options =
-        json::Value::object({{"kind", attempt.operation == "CREATE"    ? "CreateOptions"
-                                      : call.request.method == "PATCH" ? "PatchOptions"
-                                                                       : "UpdateOptions"},
-                             {"apiVersion", "meta.k8s.io/v1"}});
-    if (call.dry_run) options["dryRun"] = json::Value::array({"All"});
-    if (!call.field_manager.empty()) options["fieldManager"] = call.field_manager;
-    request["options"] = std::move(options);
-  }
-  return request;
 }
 
 Error refused(const Call& call, const Webhook& webhook, const json::Value& response) {
@@ -314,7 +149,7 @@ Result<Outcome> invoke(Call& call, const Attempt& attempt, const Webhook& webhoo
   if (response->get_string({"uid"}) != uid)
     return failed("expected response.uid=\"" + uid + "\", got \"" +
                   std::string(response->get_string({"uid"})) + "\"");
-  for (const std::string& w : strings(response->find("warnings"))) call.warn(w);
+  for (const std::string& w : string_list(response->find("warnings"))) call.warn(w);
   if (!response->get_bool({"allowed"})) return refused(call, webhook, *response);
   Outcome outcome;
   const std::string_view patch = response->get_string({"patch"});
@@ -387,7 +222,7 @@ bool Admission::may_call(const Call& call, std::string_view operation,
     for (const Webhook& w : *list) {
       // An apply or PUT may turn into a creation.
       for (std::string_view op : {operation, std::string_view("CREATE")})
-        if (rule_version(w, call, op, subresource) != nullptr) return true;
+        if (w.match.version(call, op, subresource) != nullptr) return true;
     }
   return false;
 }
@@ -409,9 +244,8 @@ Result<void> Admission::mutate(Call& call, const Attempt& attempt) const {
   const auto set = webhooks();
   std::vector<const Webhook*> again;
   const auto run = [&](const Webhook& w, bool& changed) -> Result<void> {
-    const Served* version = rule_version(w, call, attempt.operation, attempt.subresource);
-    if (version == nullptr || !namespace_fits(w, call, attempt) || !object_fits(w, attempt))
-      return {};
+    const Served* version = w.match.fits(call, attempt);
+    if (version == nullptr) return {};
     KUEUE_ASSIGN(Outcome outcome, invoke(call, attempt, w, *version));
     if (!outcome.patch || attempt.object == nullptr) return {};
     const json::Value before = *attempt.object;
@@ -440,11 +274,11 @@ Result<void> Admission::mutate(Call& call, const Attempt& attempt) const {
 
 Result<void> Admission::validate(Call& call, const Attempt& attempt) const {
   if (exempt(call)) return {};
+  KUEUE_TRY(run_policies(call, attempt));
   const auto set = webhooks();
   for (const Webhook& w : set->validating) {
-    const Served* version = rule_version(w, call, attempt.operation, attempt.subresource);
-    if (version == nullptr || !namespace_fits(w, call, attempt) || !object_fits(w, attempt))
-      continue;
+    const Served* version = w.match.fits(call, attempt);
+    if (version == nullptr) continue;
     const auto outcome = invoke(call, attempt, w, *version);
     if (!outcome.ok()) return outcome.error();
   }

@@ -161,6 +161,63 @@ TEST_F(Webhooks, ManyCallersAtOnce) {
   EXPECT_EQ(made, 200);
 }
 
+TEST_F(Webhooks, ValidatingAdmissionPolicies) {
+  const std::string base = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic";
+  const Answer policy = client->post(
+      base + "ies",
+      R"({"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":[{"apiGroups":[""],)"
+      R"("apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]},"validations":[)"
+      R"({"expression":"object.metadata.name != 'no'","message":"not that name"}]}})");
+  ASSERT_EQ(policy.status, 201) << policy.body;
+  EXPECT_EQ(create("no").status, 201);
+  client->remove(std::string(kMaps) + "/no");
+  const Answer binding = client->post(
+      base + "ybindings",
+      R"({"metadata":{"name":"b"},"spec":{"policyName":"p","validationActions":["Deny"]}})");
+  ASSERT_EQ(binding.status, 201) << binding.body;
+  const Answer denied = create("no");
+  EXPECT_EQ(denied.status, 422);
+  EXPECT_EQ(denied.json.get_string({"message"}),
+            "configmaps \"no\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied "
+            "request: not that name");
+  EXPECT_EQ(create("yes").status, 201);
+}
+
+// Answers for a group of its own.
+class OtherServer : public wire::Handler {
+ public:
+  void handle(wire::Request request, std::shared_ptr<wire::ResponseSink> sink) override {
+    if (request.path == "/apis/other.example.com/v1")
+      return sink->respond(wire::json_response(*json::parse(
+          R"({"kind":"APIResourceList","groupVersion":"other.example.com/v1","resources":[{)"
+          R"("name":"things","namespaced":true,"kind":"Thing","verbs":["get"]}]})")));
+    sink->respond(wire::json_response(
+        json::Value::object({{"path", request.path},
+                             {"user", request.headers.get("X-Remote-User")},
+                             {"token", request.headers.get("Authorization")}})));
+  }
+};
+
+TEST_F(Webhooks, ApiServicesArePassedOn) {
+  OtherServer other;
+  server->register_service("kueue-system", "other", &other);
+  const std::string path = "/apis/other.example.com/v1/namespaces/default/things/x";
+  EXPECT_EQ(client->get(path).status, 404);
+  const Answer made = client->post(
+      "/apis/apiregistration.k8s.io/v1/apiservices",
+      R"({"metadata":{"name":"v1.other.example.com"},"spec":{"group":"other.example.com",)"
+      R"("version":"v1","service":{"namespace":"kueue-system","name":"other"},)"
+      R"("groupPriorityMinimum":100,"versionPriority":100}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  const Answer answer = client->get(path);
+  EXPECT_EQ(answer.json.get_string({"path"}), path) << answer.body;
+  EXPECT_EQ(answer.json.get_string({"user"}), "admin");
+  client->accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+  EXPECT_NE(client->get("/apis").body.find("\"resource\":\"things\""), std::string::npos);
+  client->accept = "";
+  EXPECT_NE(client->get("/apis").body.find("other.example.com"), std::string::npos);
+}
+
 TEST(Plugins, PodsGetPriorityAndTolerations) {
   auto server = Server::open(testing::memory_options());
   ASSERT_TRUE(server.ok());

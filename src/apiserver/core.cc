@@ -64,7 +64,10 @@ Result<void> Core::open() {
   KUEUE_ASSIGN(store, Store::open(
                           std::move(log),
                           [this](std::vector<Change> changes) { hub.publish(std::move(changes)); },
-                          [this](uint64_t revision) { hub.reset(revision); }));
+                          [this](uint64_t revision) {
+                            hub.reset(revision);
+                            if (crds != nullptr) crds->refresh();
+                          }));
   KUEUE_TRY(make_keys());
   collector = std::make_unique<Collector>(*this);
   namespaces = std::make_unique<Namespaces>(*this);

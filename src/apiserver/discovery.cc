@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apiserver/api_services.h"
 #include "apiserver/core.h"
 #include "apiserver/encoding.h"
 #include "apiserver/traits.h"
@@ -86,6 +87,15 @@ json::Value group_entry(const Catalog::Group& group) {
                               {"preferredVersion", std::move(preferred)}});
 }
 
+json::Value remote_group(const ApiService& service) {
+  const auto version =
+      json::Value::object({{"groupVersion", group_version(service.group, service.version)},
+                           {"version", service.version}});
+  return json::Value::object({{"name", service.group},
+                              {"versions", json::Value::array({version})},
+                              {"preferredVersion", version}});
+}
+
 json::Value discovery_resource(const Served& served) {
   const schema::ResourceInfo& info = *served.info;
   const auto kind = [](std::string_view group, std::string_view version, std::string_view name) {
@@ -111,8 +121,45 @@ json::Value discovery_resource(const Served& served) {
   return r;
 }
 
+// What an APIService's server says of its resources, in the form of the aggregated document.
+json::Value remote_version(Core& core, const ApiService& service) {
+  json::Value version =
+      json::Value::object({{"version", service.version}, {"resources", json::Value::array()}});
+  const auto list = remote_resources(core, service);
+  version["freshness"] = list ? "Current" : "Stale";
+  if (!list || !list->find("resources")->is_array()) return version;
+  json::Array& resources = version["resources"].as_array();
+  for (const json::Value& r : list->find("resources")->as_array()) {
+    const std::string name(r.get_string({"name"}));
+    const size_t slash = name.find('/');
+    json::Value entry = json::Value::object(
+        {{"responseKind",
+          json::Value::object({{"group", r.get_string({"group"}, service.group)},
+                               {"version", r.get_string({"version"}, service.version)},
+                               {"kind", r.get_string({"kind"})}})}});
+    if (const json::Value* verbs = r.find("verbs")) entry["verbs"] = *verbs;
+    if (slash != std::string::npos) {
+      entry["subresource"] = name.substr(slash + 1);
+      for (json::Value& parent : resources)
+        if (parent.get_string({"resource"}) == name.substr(0, slash)) {
+          json::Value& subresources = parent["subresources"];
+          if (!subresources.is_array()) subresources = json::Value::array();
+          subresources.as_array().push_back(std::move(entry));
+          break;
+        }
+      continue;
+    }
+    entry["resource"] = name;
+    entry["scope"] = r.get_bool({"namespaced"}) ? "Namespaced" : "Cluster";
+    entry["singularResource"] = r.get_string({"singularName"});
+    if (const json::Value* names = r.find("shortNames")) entry["shortNames"] = *names;
+    resources.push_back(std::move(entry));
+  }
+  return version;
+}
+
 // The groups for /api (core) or /apis (the rest) in one document.
-json::Value aggregated(const Catalog& catalog, bool core_group) {
+json::Value aggregated(Core& core, const Catalog& catalog, bool core_group) {
   json::Array items;
   for (const Catalog::Group& group : catalog.groups()) {
     if (group.name.empty() != core_group) continue;
@@ -129,6 +176,11 @@ json::Value aggregated(const Catalog& catalog, bool core_group) {
     items.push_back(json::Value::object(
         {{"metadata", std::move(metadata)}, {"versions", json::Value(std::move(versions))}}));
   }
+  if (!core_group)
+    for (const ApiService& service : api_services(core))
+      items.push_back(
+          json::Value::object({{"metadata", json::Value::object({{"name", service.group}})},
+                               {"versions", json::Value::array({remote_version(core, service)})}}));
   return json::Value::object({{"kind", "APIGroupDiscoveryList"},
                               {"apiVersion", "apidiscovery.k8s.io/v2"},
                               {"metadata", json::Value::object()},
@@ -137,7 +189,9 @@ json::Value aggregated(const Catalog& catalog, bool core_group) {
 
 void reply_aggregated(Call& call, bool core_group) {
   wire::Response response;
-  const std::string tag = "\"" + call.catalog->tag() + "\"";
+  std::string tag = "\"" + call.catalog->tag();
+  for (const ApiService& service : api_services(*call.core)) tag += "-" + service.name;
+  tag += "\"";
   response.headers.set("ETag", tag);
   response.headers.set("Vary", "Accept");
   response.headers.set("Cache-Control", "public");
@@ -146,7 +200,7 @@ void reply_aggregated(Call& call, bool core_group) {
   if (call.request.headers.get("If-None-Match") == tag)
     response.status = 304;
   else
-    response.body = json::write(aggregated(*call.catalog, core_group));
+    response.body = json::write(aggregated(*call.core, *call.catalog, core_group));
   reply(call, std::move(response));
 }
 
@@ -222,6 +276,8 @@ bool serve_discovery(Call& call) {
     json::Array groups;
     for (const Catalog::Group& group : catalog.groups())
       if (!group.name.empty()) groups.push_back(group_entry(group));
+    for (const ApiService& service : api_services(*call.core))
+      groups.push_back(remote_group(service));
     return reply_value(call, json::Value::object({{"kind", "APIGroupList"},
                                                   {"apiVersion", "v1"},
                                                   {"groups", json::Value(std::move(groups))}})),
@@ -236,6 +292,14 @@ bool serve_discovery(Call& call) {
   const std::string rest = path.substr(6);
   const size_t slash = rest.find('/');
   const Catalog::Group* group = catalog.group(rest.substr(0, slash));
+  if (group == nullptr && slash == std::string::npos)
+    for (const ApiService& service : api_services(*call.core))
+      if (service.group == rest) {
+        json::Value entry = remote_group(service);
+        entry["kind"] = "APIGroup";
+        entry["apiVersion"] = "v1";
+        return reply_value(call, entry), true;
+      }
   if (group == nullptr || group->name.empty()) return false;
   if (slash == std::string::npos) {
     json::Value entry = group_entry(*group);

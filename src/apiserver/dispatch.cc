@@ -1,4 +1,5 @@
 // Routing: authentication, the paths that are no resources, and from a resource path to its verb.
+#include "apiserver/api_services.h"
 #include "apiserver/core.h"
 #include "apiserver/discovery.h"
 #include "apiserver/json_scan.h"
@@ -229,12 +230,18 @@ void Core::handle(wire::Request request, std::shared_ptr<wire::ResponseSink> sin
     return reply_error(*call, anonymous_forbidden(*call, parsed.has_value()));
   }
   const std::string_view pretty = call->request.query_value("pretty");
+  if (pass_on(call)) return;
   auto parsed = wire::parse_resource_path(call->request.path);
   if (!parsed) {
     auto output = negotiate(call->request.headers.get("Accept"), false, true);
     // Health, metrics and OpenAPI have types of their own: they do not care.
     if (output.ok()) call->output = *output;
     call->output.pretty = is_true(pretty);
+    // Servers behind APIServices are asked for their part of the discovery: that may take a while.
+    if (call->output.form == Output::Form::kDiscovery && !api_services(*this).empty())
+      return workers.run([call] {
+        if (!without_resource(*call)) reply_text(*call, "404 page not found\n", 404);
+      });
     if (!without_resource(*call)) reply_text(*call, "404 page not found\n", 404);
     return;
   }

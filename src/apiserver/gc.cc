@@ -121,7 +121,7 @@ void Collector::observe(const Change& change) {
 }
 
 void Collector::owner_gone(const std::string& uid) {
-  for (const Place& place : dependents(uid)) check_dependent(place);
+  for (const Place& place : dependents(uid)) check_dependent(place, uid);
 }
 
 // An owner with foregroundDeletion: its dependents are deleted, then it goes. With orphan: they are
@@ -177,7 +177,7 @@ void Collector::finish_foreground(const Place& place) {
 
 // Deletes the object when none of its owners is there any more, or when an owner waits for it in
 // foreground deletion; otherwise drops references to owners that are gone.
-void Collector::check_dependent(const Place& place) {
+void Collector::check_dependent(const Place& place, std::string_view gone) {
   const auto catalog = core_.catalog();
   edit_internally(core_, place.first, place.second, [&](json::Value& object) {
     json::Value* owners = object.find_path({"metadata", "ownerReferences"});
@@ -187,6 +187,7 @@ void Collector::check_dependent(const Place& place) {
     bool foreground = false;
     bool solid = false;
     for (const json::Value& owner : owners->as_array()) {
+      if (!gone.empty() && owner.get_string({"uid"}) == gone) continue;
       const std::string_view api_version = owner.get_string({"apiVersion"});
       const size_t slash = api_version.find('/');
       const Served* served = catalog->find_kind(

@@ -29,7 +29,8 @@ class Collector {
   void index(const Place& place, std::string_view before, std::string_view after);
   void owner_gone(const std::string& uid);
   void owner_deleting(const Place& owner);
-  void check_dependent(const Place& place);
+  // `gone`: uid of an owner known to be deleted, whatever became of its kind.
+  void check_dependent(const Place& place, std::string_view gone = {});
   void finish_foreground(const Place& place);
   void orphan(const Place& owner);
   std::set<Place> dependents(const std::string& uid) const;

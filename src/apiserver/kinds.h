@@ -60,6 +60,9 @@ void priority_class_validate(const Call& call, const json::Value& object, Causes
 void priority_class_validate_update(const Call& call, const json::Value& object,
                                     const json::Value& old, Causes& causes);
 void webhook_defaults(json::Value& object);
+void policy_defaults(json::Value& object);
+void mutating_policy_create(Call& call, json::Value& object);
+void api_service_create(Call& call, json::Value& object);
 void webhook_validate(const Call& call, const json::Value& object, Causes& causes);
 
 // Shared: the pod template below spec.template, and a PodSpec at `path`.

@@ -180,6 +180,36 @@ void webhook_defaults(json::Value& object) {
   }
 }
 
+void policy_defaults(json::Value& object) {
+  json::Value* spec = object.find("spec");
+  if (spec == nullptr || !spec->is_object()) return;
+  if (object.get_string({"kind"}).ends_with("Policy")) set_default(*spec, "failurePolicy", "Fail");
+  for (const char* key : {"matchConstraints", "matchResources"})
+    if (json::Value* match = spec->find(key); match != nullptr && match->is_object()) {
+      set_default(*match, "matchPolicy", "Equivalent");
+      set_default(*match, "namespaceSelector", json::Value::object());
+      set_default(*match, "objectSelector", json::Value::object());
+      if (json::Value* rules = match->find("resourceRules"); rules && rules->is_array())
+        for (json::Value& rule : rules->as_array())
+          if (rule.is_object()) set_default(rule, "scope", "*");
+    }
+}
+
+void mutating_policy_create(Call& call, json::Value& object) {
+  (void)object;
+  call.warn("MutatingAdmissionPolicies are stored but not applied by this server");
+}
+
+void api_service_create(Call& call, json::Value& object) {
+  const bool local = object.find_path({"spec", "service"}) == nullptr;
+  object["status"]["conditions"] = json::Value::array({json::Value::object(
+      {{"type", "Available"},
+       {"status", "True"},
+       {"lastTransitionTime", format_time(call.core->now())},
+       {"reason", local ? "Local" : "Passed"},
+       {"message", local ? "Local APIServices are always available" : "all checks passed"}})});
+}
+
 void webhook_validate(const Call& call, const json::Value& object, Causes& causes) {
   (void)call;
   const json::Value* webhooks = object.find("webhooks");

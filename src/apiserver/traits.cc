@@ -91,8 +91,14 @@ Table other_table() {
         .set_defaults = kinds::webhook_defaults,
         .validate = kinds::webhook_validate};
   for (const char* plural : {"validatingadmissionpolicies", "validatingadmissionpolicybindings",
-                             "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"})
-    t[std::string("admissionregistration.k8s.io/") + plural] = {.generation = true};
+                             "mutatingadmissionpolicybindings"})
+    t[std::string("admissionregistration.k8s.io/") + plural] = {
+        .generation = true, .set_defaults = kinds::policy_defaults};
+  t["admissionregistration.k8s.io/mutatingadmissionpolicies"] = {
+      .generation = true,
+      .set_defaults = kinds::policy_defaults,
+      .prepare_create = kinds::mutating_policy_create};
+  t["apiregistration.k8s.io/apiservices"] = {.prepare_create = kinds::api_service_create};
   t["coordination.k8s.io/leases"] = {.unconditional_update = false, .create_on_update = true};
   for (const char* plural : {"networkpolicies", "ingresses", "ingressclasses"})
     t[std::string("networking.k8s.io/") + plural] = {.generation = true};

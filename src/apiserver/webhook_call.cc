@@ -116,6 +116,20 @@ Result<wire::Response> call_handler(wire::Handler& handler, wire::Request reques
   return std::move(*response);
 }
 
+Result<wire::Response> send_request(Core& core, const json::Value& config, wire::Request request,
+                                    Duration timeout) {
+  if (wire::Handler* handler = core.service(config.get_string({"service", "namespace"}),
+                                            config.get_string({"service", "name"})))
+    return call_handler(*handler, std::move(request), timeout);
+  KUEUE_ASSIGN(const Endpoint endpoint, endpoint_of(config));
+  if (!core.options.transports)
+    return make_error(ErrorCode::kUnavailable, "dial tcp " + endpoint.host + ":" +
+                                                   std::to_string(endpoint.port) +
+                                                   ": connect: connection refused");
+  KUEUE_ASSIGN(const std::shared_ptr<wire::Transport> transport, core.options.transports(endpoint));
+  return transport->round_trip(request, timeout);
+}
+
 Result<json::Value> call_webhook(Core& core, const json::Value& config, const json::Value& body,
                                  Duration timeout) {
   wire::Request request;
@@ -132,21 +146,7 @@ Result<json::Value> call_webhook(Core& core, const json::Value& config, const js
                       ? wire::parse_query("")
                       : wire::parse_query(std::string_view(endpoint.path).substr(question + 1));
   request.query.emplace_back("timeout", std::to_string(timeout.ns / 1'000'000'000) + "s");
-  Result<wire::Response> response = make_error(ErrorCode::kUnavailable, "");
-  if (wire::Handler* handler = core.service(config.get_string({"service", "namespace"}),
-                                            config.get_string({"service", "name"}))) {
-    response = call_handler(*handler, std::move(request), timeout);
-  } else if (core.options.transports) {
-    KUEUE_ASSIGN(const std::shared_ptr<wire::Transport> transport,
-                 core.options.transports(endpoint));
-    response = transport->round_trip(request, timeout);
-  } else {
-    return make_error(ErrorCode::kUnavailable,
-                      "Post \"" + webhook_url(config) + "?timeout=" +
-                          std::to_string(timeout.ns / 1'000'000'000) + "s\": dial tcp " +
-                          endpoint.host + ":" + std::to_string(endpoint.port) +
-                          ": connect: connection refused");
-  }
+  const auto response = send_request(core, config, std::move(request), timeout);
   if (!response.ok())
     return make_error(response.error().code, "Post \"" + webhook_url(config) + "?timeout=" +
                                                  std::to_string(timeout.ns / 1'000'000'000) +

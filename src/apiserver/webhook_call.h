@@ -16,6 +16,9 @@ class Core;
 Result<json::Value> call_webhook(Core& core, const json::Value& client_config,
                                  const json::Value& body, Duration timeout);
 
+// `request` sent to where `client_config` points: its handler in process, or its host. Blocks.
+Result<wire::Response> send_request(Core& core, const json::Value& client_config,
+                                    wire::Request request, Duration timeout);
 // Any request to a handler in process, waiting for the whole answer.
 Result<wire::Response> call_handler(wire::Handler& handler, wire::Request request,
                                     Duration timeout);
