@@ -73,7 +73,7 @@ class Store {
 
 Result<std::unique_ptr<FolderLock>> FolderLock::take(const std::string& folder) {
   KUEUE_TRY(make_folders(folder));
-  const std::string path = folder + "/lock";
+  const std::string path = folder + "/up.lock";
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return io_error("cannot use data folder " + folder + ": " + path, errno);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -184,7 +184,7 @@ Result<void> make_folders(const std::string& path) {
   return {};
 }
 
-Result<void> clear_kubeconfig(const std::string& path) {
+Result<void> check_kubeconfig(const std::string& path) {
   const auto text = cli::read_file(path);
   if (!text.ok()) {
     if (text.error().code == ErrorCode::kNotFound) return {};
@@ -197,7 +197,13 @@ Result<void> clear_kubeconfig(const std::string& path) {
                                                    " exists and was not written by 'kueue up'; it "
                                                    "is left alone, give another --kubeconfig");
   }
-  if (unlink(path.c_str()) != 0) return io_error("cannot replace " + path, errno);
+  return {};
+}
+
+Result<void> remove_kubeconfig(const std::string& path) {
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return io_error("cannot replace " + path, errno);
+  }
   return {};
 }
 

@@ -49,6 +49,9 @@ Result<void> write_file_atomically(const std::string& path, const std::string& t
 Result<void> make_folders(const std::string& path);
 // kUnavailable when the file exists and was not written by `kueue up`: it may be somebody's only
 // one.
-Result<void> clear_kubeconfig(const std::string& path);
+Result<void> check_kubeconfig(const std::string& path);
+// So that nobody takes the one of an earlier run for a sign that the server is ready. Absent is
+// fine.
+Result<void> remove_kubeconfig(const std::string& path);
 
 }  // namespace kueue::app

@@ -99,7 +99,7 @@ struct Playground::Parts {
 };
 
 Result<void> Playground::Parts::open_folder() {
-  KUEUE_TRY(clear_kubeconfig(options.kubeconfig));
+  KUEUE_TRY(check_kubeconfig(options.kubeconfig));
   if (!options.data_dir.empty()) {
     KUEUE_ASSIGN(lock, FolderLock::take(options.data_dir));
   }
@@ -187,11 +187,23 @@ Result<void> Playground::Parts::write_kubeconfig() {
 void Playground::Parts::stop() {
   if (stopped) return;
   stopped = true;
+  int64_t since = net::steady_ns();
+  const auto note = [&](const char* what) {
+    const int64_t now = net::steady_ns();
+    if (options.log) {
+      options.log(std::string(what) + " stopped in " + format_duration({now - since}));
+    }
+    since = now;
+  };
   // Clients first: they see their watches end in good order while everything still answers.
   if (http) http->stop(Duration::millis(200));
+  note("HTTP server");
   if (stand_ins) stand_ins->stop();
+  note("stand-ins");
   if (executor) executor->stop();
+  note("executor");
   if (server) server->stop();
+  note("API server");
   loop.stop();
   second_loop.stop();
 }
@@ -214,6 +226,7 @@ Result<std::unique_ptr<Playground>> Playground::start(PlaygroundOptions options)
   KUEUE_TRY(p.open_folder());
   KUEUE_TRY(p.open_server());
   KUEUE_TRY(p.listen());
+  KUEUE_TRY(remove_kubeconfig(p.options.kubeconfig));
   KUEUE_TRY(p.start_stand_ins());
   KUEUE_TRY(p.start_manager());
   KUEUE_TRY(p.write_kubeconfig());
