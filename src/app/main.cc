@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "app/connect.h"
+#include "app/manager_command.h"
 #include "app/up.h"
 #include "cli/commands.h"
 #include "net/loop.h"
@@ -15,13 +16,7 @@ int main(int argc, char** argv) {
   hooks.connect = [](const kueue::kube::ClientConfig& config) {
     return kueue::app::connect(config);
   };
-  const auto in_work = [&terminal](const char* what) {
-    terminal.err(std::string("error: 'kueue ") + what + "' is in work\n");
-    return kueue::cli::kFailed;
-  };
   hooks.up = kueue::app::run_up;
-  hooks.manager = [&](std::span<const std::string>, kueue::cli::Terminal&) {
-    return in_work("manager");
-  };
+  hooks.manager = kueue::app::run_manager;
   return kueue::cli::run(arguments, hooks, terminal);
 }

@@ -13,7 +13,10 @@
 #include "apiserver/server.h"
 #include "app/data_dir.h"
 #include "app/in_process_transport.h"
+#include "app/manager_setup.h"
 #include "cli/kubeconfig.h"
+#include "controllers/manager.h"
+#include "kube/client.h"
 #include "kube/executor.h"
 #include "net/http_server.h"
 #include "net/http_transport.h"
@@ -87,6 +90,7 @@ struct Playground::Parts {
   std::shared_ptr<wire::Transport> manager_transport;
   std::unique_ptr<kube::ThreadExecutor> executor;
   std::unique_ptr<standins::StandIns> stand_ins;
+  std::unique_ptr<controllers::Manager> manager;
   std::unique_ptr<net::HttpServer> http;
 
   Result<void> open_folder();
@@ -168,7 +172,25 @@ Result<void> Playground::Parts::start_stand_ins() {
 
 Result<void> Playground::Parts::start_manager() {
   if (!options.manager) return {};
-  return make_error(ErrorCode::kUnavailable, "the manager is in work; use --no-manager");
+  manager_transport = make_in_process_transport(
+      *server, {.user = "system:serviceaccount:kueue-system:kueue-controller-manager",
+                .groups = {"system:masters", "system:serviceaccounts",
+                           "system:serviceaccounts:kueue-system"},
+                .extra = {}});
+  config::ManagerOptions flags;
+  flags.config = options.config_path;
+  auto setup = load_manager_setup(flags);
+  if (!setup.ok()) {
+    return make_error(setup.error().code, describe_error(setup.error()));
+  }
+  controllers::ManagerDeps deps;
+  deps.options = setup->options;
+  deps.client = std::make_shared<kube::Client>(manager_transport, "kueue");
+  deps.executor = executor.get();
+  if (options.log) deps.log = options.log;
+  manager = std::make_unique<controllers::Manager>(std::move(deps));
+  manager->start();
+  return wait_until([this] { return manager->ready(); }, "the manager");
 }
 
 Result<void> Playground::Parts::write_kubeconfig() {
@@ -198,6 +220,8 @@ void Playground::Parts::stop() {
   // Clients first: they see their watches end in good order while everything still answers.
   if (http) http->stop(Duration::millis(200));
   note("HTTP server");
+  if (manager) manager->stop();
+  note("manager");
   if (stand_ins) stand_ins->stop();
   note("stand-ins");
   if (executor) executor->stop();

@@ -1,0 +1,279 @@
+// Wiring of a manager on its own.
+#include "app/manager_command.h"
+
+#include <signal.h>
+
+#include <atomic>
+#include <memory>
+
+#include "app/manager_endpoints.h"
+#include "app/manager_setup.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/kubeconfig.h"
+#include "kube/executor.h"
+#include "net/certs.h"
+#include "net/http_server.h"
+
+namespace kueue::app {
+namespace {
+
+constexpr int kThreads = 4;
+constexpr const char* kDefaultCertDir = "/tmp/k8s-webhook-server/serving-certs";
+
+void set_up_logging(const config::ManagerOptions& flags) {
+  LogOptions options;
+  options.encoding =
+      flags.zap_encoder == "console" || (flags.zap_encoder.empty() && flags.zap_devel)
+          ? LogEncoding::kText
+          : LogEncoding::kJson;
+  const std::string& level = flags.zap_log_level;
+  if (level == "debug" || (level.empty() && flags.zap_devel)) {
+    options.verbosity = 1;
+  } else if (level == "error" || level == "panic") {
+    options.verbosity = -1;
+  } else if (!level.empty() && level[0] >= '0' && level[0] <= '9') {
+    options.verbosity = std::stoi(level.substr(0, 3));
+  }
+  configure_logging(options);
+}
+
+struct BindAddress {
+  std::string host;
+  uint16_t port = 0;
+};
+
+// ":8081", "127.0.0.1:8081", "[::1]:8081"; "0" and "" are off.
+Result<std::optional<BindAddress>> parse_bind_address(const char* field, std::string_view text) {
+  if (text.empty() || text == "0") return std::optional<BindAddress>();
+  const size_t colon = text.rfind(':');
+  const auto bad = [&] {
+    return make_error(ErrorCode::kInvalid,
+                      std::string(field) + ": \"" + std::string(text) + "\" is not HOST:PORT");
+  };
+  if (colon == std::string_view::npos) return bad();
+  BindAddress address;
+  address.host = text.substr(0, colon);
+  if (address.host.starts_with('[') && address.host.ends_with(']')) {
+    address.host = address.host.substr(1, address.host.size() - 2);
+  }
+  if (address.host.empty()) address.host = "0.0.0.0";
+  int port = 0;
+  for (const char c : text.substr(colon + 1)) {
+    if (c < '0' || c > '9' || port > 65535) return bad();
+    port = port * 10 + (c - '0');
+  }
+  if (port > 65535 || colon + 1 == text.size()) return bad();
+  address.port = static_cast<uint16_t>(port);
+  return std::optional(address);
+}
+
+// A certificate nobody has to trust: metrics are scraped with insecure_skip_verify, as with Kueue.
+Result<net::ServerTls> self_signed(const std::string& name) {
+  const Instant now = system_clock().now();
+  const Duration year = Duration::seconds(365LL * 86400);
+  KUEUE_ASSIGN(const net::KeyPair ca, net::make_ca("kueue", now, year));
+  KUEUE_ASSIGN(
+      const net::KeyPair leaf,
+      net::make_leaf(
+          ca,
+          {.common_name = name, .dns_names = {name, "localhost"}, .server = true, .validity = year},
+          now));
+  return net::ServerTls{.cert_pem = leaf.cert_pem, .key_pem = leaf.key_pem};
+}
+
+Result<net::ServerTls> read_cert_dir(const std::string& folder) {
+  net::ServerTls tls;
+  KUEUE_ASSIGN(tls.cert_pem, cli::read_file(folder + "/tls.crt"));
+  KUEUE_ASSIGN(tls.key_pem, cli::read_file(folder + "/tls.key"));
+  return tls;
+}
+
+// Everything that lives as long as the process; destroyed in reverse.
+class ManagerProcess {
+ public:
+  explicit ManagerProcess(ManagerSetup setup) : setup_(std::move(setup)) {}
+  ~ManagerProcess() { stop(); }
+
+  Result<void> start(const config::ManagerOptions& flags, std::function<void()> on_lost_lease);
+  void stop();
+
+ private:
+  Result<void> listen_health();
+  Result<void> listen_metrics(const config::ManagerOptions& flags);
+  Result<void> listen_webhooks(const config::ManagerOptions& flags);
+  Result<std::unique_ptr<net::HttpServer>> listen(
+      const BindAddress& address, std::optional<net::ServerTls> tls, wire::Handler& handler,
+      std::function<Result<net::ServerTls>()> reload = {});
+
+  ManagerSetup setup_;
+  Logger log_{"setup"};
+  net::Loop loop_;
+  net::Loop slow_loop_;  // metrics: their authorization waits for the API server
+  std::shared_ptr<wire::Transport> transport_;
+  std::unique_ptr<kube::ThreadExecutor> executor_;
+  std::unique_ptr<controllers::Manager> manager_;
+  std::unique_ptr<HealthHandler> health_handler_;
+  std::unique_ptr<MetricsHandler> metrics_handler_;
+  std::unique_ptr<WebhookHandler> webhook_handler_;
+  std::unique_ptr<net::HttpServer> health_;
+  std::unique_ptr<net::HttpServer> metrics_;
+  std::unique_ptr<net::HttpServer> webhooks_;
+};
+
+Result<std::unique_ptr<net::HttpServer>> ManagerProcess::listen(
+    const BindAddress& address, std::optional<net::ServerTls> tls, wire::Handler& handler,
+    std::function<Result<net::ServerTls>()> reload) {
+  net::ServerOptions options;
+  options.address = address.host;
+  options.port = address.port;
+  options.tls = std::move(tls);
+  options.tls_reload = std::move(reload);
+  options.body_limit = 16u << 20;  // an AdmissionReview holds old and new object
+  options.log = [log = log_](const std::string& line) { log.info(line); };
+  return net::HttpServer::listen(&handler == metrics_handler_.get() ? slow_loop_ : loop_,
+                                 std::move(options), handler);
+}
+
+Result<void> ManagerProcess::listen_health() {
+  const json::Value& document = setup_.document;
+  KUEUE_ASSIGN(const auto address,
+               parse_bind_address("health.healthProbeBindAddress",
+                                  document.get_string({"health", "healthProbeBindAddress"})));
+  if (!address) return {};
+  const auto path = [&](const char* member, const char* fallback) {
+    const std::string name(document.get_string({"health", member}, fallback));
+    return name.starts_with('/') ? name : "/" + name;
+  };
+  health_handler_ = std::make_unique<HealthHandler>(path("livenessEndpointName", "/healthz"),
+                                                    path("readinessEndpointName", "/readyz"),
+                                                    [this] { return manager_->ready(); });
+  KUEUE_ASSIGN(health_, listen(*address, std::nullopt, *health_handler_));
+  return {};
+}
+
+Result<void> ManagerProcess::listen_metrics(const config::ManagerOptions& flags) {
+  KUEUE_ASSIGN(const auto address,
+               parse_bind_address("metrics.bindAddress",
+                                  setup_.document.get_string({"metrics", "bindAddress"})));
+  if (!address) return {};
+  std::optional<net::ServerTls> tls;
+  MetricsHandler::Authorizer authorizer;
+  if (!flags.metrics_plain_http) {
+    KUEUE_ASSIGN(tls, self_signed("kueue-metrics"));
+    authorizer = make_token_authorizer(transport_);
+  }
+  metrics_handler_ = std::make_unique<MetricsHandler>([this] { return manager_->metrics_text(); },
+                                                      std::move(authorizer));
+  KUEUE_ASSIGN(metrics_, listen(*address, std::move(tls), *metrics_handler_));
+  return {};
+}
+
+Result<void> ManagerProcess::listen_webhooks(const config::ManagerOptions& flags) {
+  BindAddress address;
+  address.host = setup_.document.get_string({"webhook", "host"});
+  if (address.host.empty()) address.host = "0.0.0.0";
+  address.port = static_cast<uint16_t>(setup_.document.get_int({"webhook", "port"}, 9443));
+  std::string folder(setup_.document.get_string({"webhook", "certDir"}));
+  if (folder.empty()) folder = kDefaultCertDir;
+  std::optional<std::set<std::string>> served;
+  if (flags.webhooks) served.emplace(flags.webhooks->begin(), flags.webhooks->end());
+  webhook_handler_ = std::make_unique<WebhookHandler>(
+      nullptr, std::move(served),
+      std::set<std::string>(flags.noop_webhooks.begin(), flags.noop_webhooks.end()));
+  auto tls = read_cert_dir(folder);
+  std::function<Result<net::ServerTls>()> reload = [folder] { return read_cert_dir(folder); };
+  if (!tls.ok()) {
+    if (!setup_.document.get_bool({"internalCertManagement", "enable"}, true)) {
+      return make_error(ErrorCode::kUnavailable, "webhook.certDir: " + tls.error().message);
+    }
+    log_.info("No certificate for webhooks yet; serving with one of our own",
+              {{"certDir", folder}});
+    tls = self_signed("kueue-webhook-service.kueue-system.svc");
+    if (!tls.ok()) return std::move(tls).error();
+    reload = nullptr;
+  }
+  KUEUE_ASSIGN(webhooks_, listen(address, *std::move(tls), *webhook_handler_, std::move(reload)));
+  return {};
+}
+
+Result<void> ManagerProcess::start(const config::ManagerOptions& flags,
+                                   std::function<void()> on_lost_lease) {
+  KUEUE_ASSIGN(const kube::ClientConfig cluster,
+               kube::default_client_config({.path = flags.kubeconfig}));
+  KUEUE_ASSIGN(transport_, connect(cluster, setup_.rate));
+  executor_ = std::make_unique<kube::ThreadExecutor>(kThreads);
+  controllers::ManagerDeps deps;
+  deps.client = std::make_shared<kube::Client>(transport_, "kueue");
+  deps.executor = executor_.get();
+  deps.options = setup_.options;
+  deps.leader_election = setup_.leader_election;
+  deps.on_lost_lease = std::move(on_lost_lease);
+  deps.log = [log = Logger("controllers")](const std::string& line) { log.info(line); };
+  manager_ = std::make_unique<controllers::Manager>(std::move(deps));
+  loop_.start("kueue-net");
+  slow_loop_.start("kueue-metrics");
+  KUEUE_TRY(listen_webhooks(flags));
+  KUEUE_TRY(listen_metrics(flags));
+  KUEUE_TRY(listen_health());
+  manager_->start();
+  log_.info("Started", {{"version", KUEUE_VERSION}, {"server", cluster.server}});
+  return {};
+}
+
+void ManagerProcess::stop() {
+  for (auto* server : {&health_, &webhooks_, &metrics_}) {
+    if (*server) (*server)->stop(Duration::millis(500));
+  }
+  if (manager_) manager_->stop();
+  if (executor_) executor_->stop();
+  loop_.stop();
+  slow_loop_.stop();
+}
+
+}  // namespace
+
+int run_manager(std::span<const std::string> arguments, cli::Terminal& terminal) {
+  auto flags = config::parse_manager_flags(arguments);
+  if (!flags.ok()) {
+    terminal.err("error: " + flags.error().message + "\n'kueue manager --help' lists the flags.\n");
+    return cli::kUsage;
+  }
+  if (flags->help) {
+    terminal.out(
+        "Run the manager against any Kubernetes API server\n\nUsage:\n  kueue manager "
+        "[flags]\n\nFlags:\n" +
+        config::manager_flags_help());
+    return cli::kOk;
+  }
+  set_up_logging(*flags);
+  auto setup = load_manager_setup(*flags);
+  if (!setup.ok()) {
+    terminal.err("error: " + describe_error(setup.error()) + "\n");
+    return cli::kFailed;
+  }
+  const Logger log("setup");
+  for (const std::string& warning : setup->warnings) log.info(warning);
+
+  net::Loop signals;
+  std::atomic<bool> lost_lease{false};
+  net::SignalWatch watch(signals, {SIGINT, SIGTERM}, [&](int) { signals.stop(); });
+  ManagerProcess process(*std::move(setup));
+  const auto started = process.start(*flags, [&] {
+    lost_lease.store(true);
+    signals.stop();
+  });
+  if (!started.ok()) {
+    terminal.err("error: " + describe_error(started.error()) + "\n");
+    return cli::kFailed;
+  }
+  signals.run();
+  process.stop();
+  if (lost_lease.load()) {
+    terminal.err("error: the lease was lost to another manager\n");
+    return cli::kFailed;
+  }
+  return cli::kOk;
+}
+
+}  // namespace kueue::app

@@ -1,0 +1,105 @@
+#include "app/manager_setup.h"
+
+#include <unistd.h>
+
+#include "cli/kubeconfig.h"
+#include "config/config.h"
+#include "json/json.h"
+#include "net/certs.h"
+
+namespace kueue::app {
+namespace {
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name[0] == '\0' ? "kueue" : name;
+}
+
+Duration duration_or(const json::Value& document, std::initializer_list<std::string_view> path,
+                     Duration fallback) {
+  const std::string_view text = document.get_string(path);
+  if (text.empty()) return fallback;
+  const auto parsed = parse_duration(text);
+  return parsed.ok() ? *parsed : fallback;
+}
+
+std::optional<kube::LeaderElectionOptions> leader_election_of(const json::Value& document) {
+  if (!document.get_bool({"leaderElection", "leaderElect"})) return std::nullopt;
+  kube::LeaderElectionOptions result;
+  const auto set = [&](const char* member, std::string* to) {
+    const std::string_view text = document.get_string({"leaderElection", member});
+    if (!text.empty()) *to = text;
+  };
+  result.namespace_ = document.get_string({"namespace"}, "kueue-system");
+  set("resourceNamespace", &result.namespace_);
+  set("resourceName", &result.lease_name);
+  result.identity = host_name() + "_" + net::random_hex(16);
+  result.lease_duration =
+      duration_or(document, {"leaderElection", "leaseDuration"}, result.lease_duration);
+  result.renew_deadline =
+      duration_or(document, {"leaderElection", "renewDeadline"}, result.renew_deadline);
+  result.retry_period =
+      duration_or(document, {"leaderElection", "retryPeriod"}, result.retry_period);
+  result.release_on_stop = true;
+  return result;
+}
+
+// The defaults of clientConnection are Go's client-side throttle. Here nothing is throttled unless
+// the file asks for it: API Priority and Fairness does that on the server's side, and better.
+Rate rate_of(const std::string& path, const json::Value& document) {
+  if (path.empty()) return {};
+  const auto text = cli::read_file(path);
+  if (!text.ok()) return {};
+  const auto file = json::parse_yaml(*text);
+  if (!file.ok()) return {};
+  const json::Value* given = file->find("clientConnection");
+  if (given == nullptr || given->find("qps") == nullptr) return {};
+  const json::Value* qps = document.find_path({"clientConnection", "qps"});
+  if (qps == nullptr || !qps->is_number() || qps->as_double() <= 0) return {};
+  return {.qps = qps->as_double(),
+          .burst = static_cast<int>(document.get_int({"clientConnection", "burst"}, 30))};
+}
+
+void apply_flags(const config::ManagerOptions& flags, controllers::Options* options) {
+  if (flags.controllers) {
+    options->controllers.emplace(flags.controllers->begin(), flags.controllers->end());
+  }
+  options->scheduler = flags.scheduler;
+  options->jobs_wait_for_pods_ready = flags.jobs_wait_for_pods_ready;
+  options->annotations_to_copy.insert(options->annotations_to_copy.end(),
+                                      flags.annotations_to_copy.begin(),
+                                      flags.annotations_to_copy.end());
+  options->engine.retry_batch = flags.requeue_batch_period;
+}
+
+}  // namespace
+
+Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags) {
+  KUEUE_ASSIGN(config::Loaded loaded, config::load_file(flags.config));
+  KUEUE_ASSIGN(const FeatureGates gates,
+               config::effective_gates(flags.feature_gates, loaded.document));
+  if (auto causes = config::validate(loaded.document, gates); !causes.empty()) {
+    Error error = make_error(ErrorCode::kInvalid, "the Configuration is not valid");
+    error.causes = std::move(causes);
+    return error;
+  }
+  ManagerSetup setup;
+  KUEUE_ASSIGN(setup.options, controllers::options_from(loaded.configuration, gates));
+  apply_flags(flags, &setup.options);
+  setup.leader_election = leader_election_of(loaded.document);
+  setup.rate = rate_of(flags.config, loaded.document);
+  setup.document = std::move(loaded.document);
+  setup.warnings = std::move(loaded.warnings);
+  return setup;
+}
+
+std::string describe_error(const Error& error) {
+  std::string text = error.message;
+  for (const ErrorCause& cause : error.causes) {
+    text += "\n  " + (cause.field.empty() ? "" : cause.field + ": ") + cause.message;
+  }
+  return text;
+}
+
+}  // namespace kueue::app

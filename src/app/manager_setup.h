@@ -1,0 +1,31 @@
+// From the manager's flags and Configuration to what its parts take. Pure but for reading the file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/connect.h"
+#include "base/result.h"
+#include "config/flags.h"
+#include "controllers/manager.h"
+#include "controllers/options.h"
+#include "json/value.h"
+#include "kube/leader_election.h"
+
+namespace kueue::app {
+
+struct ManagerSetup {
+  controllers::Options options;
+  std::optional<kube::LeaderElectionOptions> leader_election;
+  Rate rate;             // only when the file sets clientConnection
+  json::Value document;  // the defaulted Configuration
+  std::vector<std::string> warnings;
+};
+
+// Every violation of the Configuration is one cause. Flags win over the file.
+Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags);
+// One line per cause, "metadata.name: text".
+std::string describe_error(const Error& error);
+
+}  // namespace kueue::app
