@@ -67,7 +67,7 @@ kueue_module(bridge DEPS base json api engine)
 kueue_module(config DEPS base json schema api wire)
 kueue_module(webhooks DEPS base json schema api wire config)
 kueue_module(controllers DEPS base config json schema api wire kube engine bridge LIBS OpenSSL::Crypto)
-kueue_module(cli DEPS base config json schema api wire kube)
+kueue_module(cli DEPS base config json schema api wire kube webhooks)
 kueue_module(app DEPS base config json schema cel api engine wire net kube apiserver standins bridge webhooks controllers cli)
 
 if(EXISTS ${CMAKE_SOURCE_DIR}/src/app/main.cc)

@@ -8,12 +8,14 @@
 
 #include "app/manager_endpoints.h"
 #include "app/manager_setup.h"
+#include "app/webhook_lookup.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/kubeconfig.h"
 #include "kube/executor.h"
 #include "net/certs.h"
 #include "net/http_server.h"
+#include "webhooks/handler.h"
 
 namespace kueue::app {
 namespace {
@@ -111,11 +113,14 @@ class ManagerProcess {
   net::Loop loop_;
   net::Loop slow_loop_;  // metrics: their authorization waits for the API server
   std::shared_ptr<wire::Transport> transport_;
+  std::shared_ptr<kube::Client> client_;
   std::unique_ptr<kube::ThreadExecutor> executor_;
+  std::unique_ptr<kube::ThreadExecutor> webhook_executor_;
   std::unique_ptr<controllers::Manager> manager_;
   std::unique_ptr<HealthHandler> health_handler_;
   std::unique_ptr<MetricsHandler> metrics_handler_;
-  std::unique_ptr<WebhookHandler> webhook_handler_;
+  std::unique_ptr<webhooks::Handler> webhooks_inner_;
+  std::unique_ptr<OffLoopHandler> webhook_handler_;
   std::unique_ptr<net::HttpServer> health_;
   std::unique_ptr<net::HttpServer> metrics_;
   std::unique_ptr<net::HttpServer> webhooks_;
@@ -176,11 +181,12 @@ Result<void> ManagerProcess::listen_webhooks(const config::ManagerOptions& flags
   address.port = static_cast<uint16_t>(setup_.document.get_int({"webhook", "port"}, 9443));
   std::string folder(setup_.document.get_string({"webhook", "certDir"}));
   if (folder.empty()) folder = kDefaultCertDir;
-  std::optional<std::set<std::string>> served;
-  if (flags.webhooks) served.emplace(flags.webhooks->begin(), flags.webhooks->end());
-  webhook_handler_ = std::make_unique<WebhookHandler>(
-      nullptr, std::move(served),
-      std::set<std::string>(flags.noop_webhooks.begin(), flags.noop_webhooks.end()));
+  webhooks::HandlerOptions hooks{.settings = webhook_settings(setup_.options),
+                                 .lookup = make_webhook_lookup(*manager_, client_, setup_.options)};
+  if (flags.webhooks) hooks.served.emplace(flags.webhooks->begin(), flags.webhooks->end());
+  hooks.noop.insert(flags.noop_webhooks.begin(), flags.noop_webhooks.end());
+  webhooks_inner_ = std::make_unique<webhooks::Handler>(std::move(hooks));
+  webhook_handler_ = std::make_unique<OffLoopHandler>(*webhooks_inner_, *webhook_executor_);
   auto tls = read_cert_dir(folder);
   std::function<Result<net::ServerTls>()> reload = [folder] { return read_cert_dir(folder); };
   if (!tls.ok()) {
@@ -202,9 +208,11 @@ Result<void> ManagerProcess::start(const config::ManagerOptions& flags,
   KUEUE_ASSIGN(const kube::ClientConfig cluster,
                kube::default_client_config({.path = flags.kubeconfig}));
   KUEUE_ASSIGN(transport_, connect(cluster, setup_.rate));
+  client_ = std::make_shared<kube::Client>(transport_, "kueue");
   executor_ = std::make_unique<kube::ThreadExecutor>(kThreads);
+  webhook_executor_ = std::make_unique<kube::ThreadExecutor>(kThreads);
   controllers::ManagerDeps deps;
-  deps.client = std::make_shared<kube::Client>(transport_, "kueue");
+  deps.client = client_;
   deps.executor = executor_.get();
   deps.options = setup_.options;
   deps.leader_election = setup_.leader_election;
@@ -225,6 +233,7 @@ void ManagerProcess::stop() {
   for (auto* server : {&health_, &webhooks_, &metrics_}) {
     if (*server) (*server)->stop(Duration::millis(500));
   }
+  if (webhook_executor_) webhook_executor_->stop();
   if (manager_) manager_->stop();
   if (executor_) executor_->stop();
   loop_.stop();

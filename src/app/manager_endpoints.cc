@@ -103,20 +103,11 @@ MetricsHandler::Authorizer make_token_authorizer(std::shared_ptr<wire::Transport
   };
 }
 
-void WebhookHandler::handle(wire::Request request, std::shared_ptr<wire::ResponseSink> sink) {
-  if (allow_all_.contains(request.path)) {
-    const auto asked = json::parse(request.body);
-    if (!asked.ok()) return sink->respond(wire::error_response(asked.error()));
-    return sink->respond(wire::json_response(json::Value::object(
-        {{"apiVersion", asked->get_string({"apiVersion"}, "admission.k8s.io/v1")},
-         {"kind", "AdmissionReview"},
-         {"response", json::Value::object(
-                          {{"uid", asked->get_string({"request", "uid"})}, {"allowed", true}})}})));
-  }
-  if (inner_ != nullptr && (!served_ || served_->contains(request.path))) {
-    return inner_->handle(std::move(request), std::move(sink));
-  }
-  sink->respond(text_response(404, "404 page not found\n"));
+void OffLoopHandler::handle(wire::Request request, std::shared_ptr<wire::ResponseSink> sink) {
+  // A task must be copyable, so the request travels by pointer.
+  auto shared = std::make_shared<wire::Request>(std::move(request));
+  executor_.run(
+      [this, shared, sink = std::move(sink)] { inner_.handle(std::move(*shared), sink); });
 }
 
 }  // namespace kueue::app

@@ -6,11 +6,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <set>
 #include <string>
-#include <vector>
 
+#include "kube/executor.h"
 #include "wire/http.h"
 
 namespace kueue::app {
@@ -46,20 +44,17 @@ class MetricsHandler final : public wire::Handler {
 // answer for a minute.
 MetricsHandler::Authorizer make_token_authorizer(std::shared_ptr<wire::Transport> transport);
 
-// Lets through what may be served: paths of `served` (absent = all) to `inner`, `allow_all` paths
-// are answered with "allowed", everything else with 404. `inner` may be nullptr: then only
-// `allow_all` exists.
-class WebhookHandler final : public wire::Handler {
+// Hands requests to `inner` on the executor's threads: it may ask the API server before it answers,
+// and the loop must not wait for that.
+class OffLoopHandler final : public wire::Handler {
  public:
-  WebhookHandler(wire::Handler* inner, std::optional<std::set<std::string>> served,
-                 std::set<std::string> allow_all)
-      : inner_(inner), served_(std::move(served)), allow_all_(std::move(allow_all)) {}
+  OffLoopHandler(wire::Handler& inner, kube::Executor& executor)
+      : inner_(inner), executor_(executor) {}
   void handle(wire::Request request, std::shared_ptr<wire::ResponseSink> sink) override;
 
  private:
-  wire::Handler* inner_;
-  std::optional<std::set<std::string>> served_;
-  std::set<std::string> allow_all_;
+  wire::Handler& inner_;
+  kube::Executor& executor_;
 };
 
 }  // namespace kueue::app

@@ -9,11 +9,14 @@
 #include <thread>
 #include <vector>
 
+#include "api/conversion.h"
+#include "api/crd_manifest.h"
 #include "api/registry.h"
 #include "apiserver/server.h"
 #include "app/data_dir.h"
 #include "app/in_process_transport.h"
 #include "app/manager_setup.h"
+#include "app/webhook_lookup.h"
 #include "cli/kubeconfig.h"
 #include "controllers/manager.h"
 #include "kube/client.h"
@@ -21,6 +24,8 @@
 #include "net/http_server.h"
 #include "net/http_transport.h"
 #include "standins/standins.h"
+#include "webhooks/handler.h"
+#include "webhooks/manifests.h"
 
 namespace kueue::app {
 namespace {
@@ -90,14 +95,18 @@ struct Playground::Parts {
   std::shared_ptr<wire::Transport> manager_transport;
   std::unique_ptr<kube::ThreadExecutor> executor;
   std::unique_ptr<standins::StandIns> stand_ins;
+  std::shared_ptr<kube::Client> manager_client;
   std::unique_ptr<controllers::Manager> manager;
+  std::unique_ptr<webhooks::Handler> webhook_handler;
   std::unique_ptr<net::HttpServer> http;
 
   Result<void> open_folder();
   Result<void> open_server();
   Result<void> listen();
   Result<void> start_stand_ins();
+  Result<void> make_manager();
   Result<void> start_manager();
+  Result<void> install_webhooks();
   Result<void> write_kubeconfig();
   void stop();
 };
@@ -164,33 +173,78 @@ Result<void> Playground::Parts::start_stand_ins() {
   stand_in_options.nodes = options.nodes;
   stand_in_transport = make_in_process_transport(
       *server, {.user = "system:kueue-stand-ins", .groups = {"system:masters"}, .extra = {}});
-  executor = std::make_unique<kube::ThreadExecutor>(4);
   stand_ins = std::make_unique<standins::StandIns>(stand_in_transport, *executor, stand_in_options);
   KUEUE_TRY(stand_ins->start());
   return wait_until([this] { return stand_ins->ready(); }, "the stand-ins");
 }
 
-Result<void> Playground::Parts::start_manager() {
-  if (!options.manager) return {};
+Result<void> Playground::Parts::make_manager() {
+  executor = std::make_unique<kube::ThreadExecutor>(4);
+  for (const schema::ResourceInfo* info : api::kueue_resources()) {
+    if (!info->storage || !api::needs_conversion(info->kind)) continue;
+    server->register_converter(
+        info->group, info->kind, [](const json::Value& object, std::string_view api_version) {
+          return api::convert_kueue(object, api_version.substr(api_version.find('/') + 1));
+        });
+  }
   manager_transport = make_in_process_transport(
       *server, {.user = "system:serviceaccount:kueue-system:kueue-controller-manager",
                 .groups = {"system:masters", "system:serviceaccounts",
                            "system:serviceaccounts:kueue-system"},
                 .extra = {}});
+  manager_client = std::make_shared<kube::Client>(manager_transport, "kueue");
+  if (!options.manager) return {};
   config::ManagerOptions flags;
   flags.config = options.config_path;
   auto setup = load_manager_setup(flags);
-  if (!setup.ok()) {
-    return make_error(setup.error().code, describe_error(setup.error()));
-  }
+  if (!setup.ok()) return make_error(setup.error().code, describe_error(setup.error()));
   controllers::ManagerDeps deps;
   deps.options = setup->options;
-  deps.client = std::make_shared<kube::Client>(manager_transport, "kueue");
+  deps.client = manager_client;
   deps.executor = executor.get();
   if (options.log) deps.log = options.log;
   manager = std::make_unique<controllers::Manager>(std::move(deps));
+  webhook_handler = std::make_unique<webhooks::Handler>(webhooks::HandlerOptions{
+      .settings = webhook_settings(setup->options),
+      .lookup = make_webhook_lookup(*manager, manager_client, setup->options)});
+  server->register_service("kueue-system", "kueue-webhook-service", webhook_handler.get());
+  return {};
+}
+
+Result<void> Playground::Parts::start_manager() {
+  if (!manager) return install_webhooks();
   manager->start();
-  return wait_until([this] { return manager->ready(); }, "the manager");
+  KUEUE_TRY(wait_until([this] { return manager->ready(); }, "the manager"));
+  return install_webhooks();
+}
+
+// The webhook configurations, or without manager their removal: nobody would answer.
+Result<void> Playground::Parts::install_webhooks() {
+  const webhooks::ManifestOptions manifest;
+  for (const json::Value& one :
+       {webhooks::mutating_configuration(manifest), webhooks::validating_configuration(manifest)}) {
+    const std::string kind(one.get_string({"kind"}));
+    const schema::ResourceInfo* info = api::find_kind(one.get_string({"apiVersion"}), kind);
+    KUEUE_CHECK(info != nullptr, "webhook configurations are built-in kinds");
+    const auto resource = kube::Resource::of(*info);
+    const kube::ObjectKey key{"", std::string(one.get_string({"metadata", "name"}))};
+    if (manager) {
+      const auto applied = manager_client->patch(resource, key, kube::PatchType::kApply, one,
+                                                 {.field_manager = "kueue-up", .force = true});
+      if (!applied.ok()) return applied.error();
+    } else if (auto removed = manager_client->remove(resource, key);
+               !removed.ok() && removed.error().code != ErrorCode::kNotFound) {
+      return removed.error();
+    }
+  }
+  if (!manager) return {};
+  const auto made = manager_client->create(
+      kube::Resource::of(*api::find_kind("v1", "Namespace")), "",
+      json::Value::object({{"apiVersion", "v1"},
+                           {"kind", "Namespace"},
+                           {"metadata", json::Value::object({{"name", "kueue-system"}})}}));
+  if (!made.ok() && made.error().code != ErrorCode::kAlreadyExists) return made.error();
+  return {};
 }
 
 Result<void> Playground::Parts::write_kubeconfig() {
@@ -224,6 +278,9 @@ void Playground::Parts::stop() {
   note("manager");
   if (stand_ins) stand_ins->stop();
   note("stand-ins");
+  if (webhook_handler) {
+    server->register_service("kueue-system", "kueue-webhook-service", nullptr);
+  }
   if (executor) executor->stop();
   note("executor");
   if (server) server->stop();
@@ -249,6 +306,7 @@ Result<std::unique_ptr<Playground>> Playground::start(PlaygroundOptions options)
   Parts& p = *playground->parts_;
   KUEUE_TRY(p.open_folder());
   KUEUE_TRY(p.open_server());
+  KUEUE_TRY(p.make_manager());
   KUEUE_TRY(p.listen());
   KUEUE_TRY(remove_kubeconfig(p.options.kubeconfig));
   KUEUE_TRY(p.start_stand_ins());

@@ -6,6 +6,7 @@
 #include "cli/actions.h"
 #include "json/json.h"
 #include "schema/type.h"
+#include "webhooks/manifests.h"
 
 namespace kueue::cli {
 namespace {
@@ -232,14 +233,20 @@ int run_install(const Arguments& arguments, Terminal& terminal) {
   const std::vector<std::string> parts = arguments.list("only");
   if (parts.empty()) {
     return usage_error(
-        terminal, "say which parts with --only: crds (Deployment, RBAC and Service are in work)");
+        terminal,
+        "say which parts with --only: crds, webhooks (Deployment, RBAC and Service are in work)");
   }
   std::string out;
   for (const std::string& part : parts) {
-    if (part != "crds") {
-      return usage_error(terminal, "--only " + part + " is in work; there is: crds");
+    std::vector<json::Value> objects;
+    if (part == "crds") {
+      objects = api::crd_manifests();
+    } else if (part == "webhooks") {
+      objects = {webhooks::mutating_configuration({}), webhooks::validating_configuration({})};
+    } else {
+      return usage_error(terminal, "--only " + part + " is in work; there are: crds, webhooks");
     }
-    for (const json::Value& crd : api::crd_manifests()) out += "---\n" + json::write_yaml(crd);
+    for (const json::Value& object : objects) out += "---\n" + json::write_yaml(object);
   }
   terminal.out(out);
   return kOk;
