@@ -81,9 +81,10 @@ bool condition_true(const json::Value& object, std::string_view type) {
 }
 
 bool set_condition(json::Array& conditions, std::string_view type, std::string_view status,
-                   std::string_view reason, std::string_view message, Instant now) {
+                   std::string_view reason, std::string_view message, Instant now,
+                   bool with_probe_time) {
   json::Value fresh = json::Value::object({{"type", type}, {"status", status}});
-  fresh["lastProbeTime"] = nullptr;
+  fresh["lastProbeTime"] = with_probe_time ? json::Value(format_time(now)) : json::Value();
   fresh["lastTransitionTime"] = format_time(now);
   if (!reason.empty()) fresh["reason"] = reason;
   if (!message.empty()) fresh["message"] = message;

@@ -47,8 +47,9 @@ std::string_view node_of(const json::Value& pod);
 bool condition_true(const json::Value& object, std::string_view type);
 
 // Puts the condition into a list of conditions; lastTransitionTime is kept while the status stays.
-// True when anything changed.
+// True when anything changed. Conditions of Jobs carry the time of the probe too.
 bool set_condition(json::Array& conditions, std::string_view type, std::string_view status,
-                   std::string_view reason, std::string_view message, Instant now);
+                   std::string_view reason, std::string_view message, Instant now,
+                   bool with_probe_time = false);
 
 }  // namespace kueue::standins

@@ -227,11 +227,11 @@ class Planner {
     suspended_ = job_.get_bool({"spec", "suspend"});
     bool was = true_condition("Suspended");
     if (suspended_ && !ending()) {
-      if (set_condition(conditions_, "Suspended", "True", "JobSuspended", "Job suspended", now_))
+      if (set_condition(conditions_, "Suspended", "True", "JobSuspended", "Job suspended", now_, true))
         event(false, "Suspended", "Job suspended");
       remove_all_active();
     } else if (was) {
-      set_condition(conditions_, "Suspended", "False", "JobResumed", "Job resumed", now_);
+      set_condition(conditions_, "Suspended", "False", "JobResumed", "Job resumed", now_, true);
       event(false, "Resumed", "Job resumed");
       plan_.status["startTime"] = format_time(now_);
     }
@@ -251,7 +251,7 @@ class Planner {
       fail("DeadlineExceeded", "Job was active longer than specified deadline");
     } else if (succeeded_enough()) {
       set_condition(conditions_, "SuccessCriteriaMet", "True", "CompletionsReached",
-                    "Reached expected number of succeeded pods", now_);
+                    "Reached expected number of succeeded pods", now_, true);
     }
   }
 
@@ -273,7 +273,7 @@ class Planner {
   }
 
   void fail(std::string_view reason, std::string_view message) {
-    set_condition(conditions_, "FailureTarget", "True", reason, message, now_);
+    set_condition(conditions_, "FailureTarget", "True", reason, message, now_, true);
   }
 
   void remove_all_active() {
@@ -354,7 +354,7 @@ class Planner {
     bool ok = true_condition("SuccessCriteriaMet");
     std::string_view source = ok ? "SuccessCriteriaMet" : "FailureTarget";
     std::string reason(text_of(source, "reason")), message(text_of(source, "message"));
-    set_condition(conditions_, ok ? "Complete" : "Failed", "True", reason, message, now_);
+    set_condition(conditions_, ok ? "Complete" : "Failed", "True", reason, message, now_, true);
     if (ok) plan_.status["completionTime"] = format_time(now_);
     event(!ok, ok ? "Completed" : reason, ok ? "Job completed" : message);
     after_the_end();

@@ -41,6 +41,9 @@ REPLACED = [  # what may differ between any two runs
     (r"[ \t]+", " "),   # column widths follow the lengths of ages and names
     (r"(?m) $", ""),
     (r"/tmp/[\w.-]+/", "<tmp>/"),
+    (r"kubectl-edit-\d+", "kubectl-edit-<random>"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}", "<time>"),
+    (r"Resource Version: \d+", "Resource Version: <rv>"),
 ]
 
 
