@@ -9,12 +9,11 @@
 #include <thread>
 #include <vector>
 
-#include "api/conversion.h"
-#include "api/crd_manifest.h"
 #include "api/registry.h"
 #include "apiserver/server.h"
 #include "app/data_dir.h"
 #include "app/in_process_transport.h"
+#include "app/kueue_definitions.h"
 #include "app/manager_setup.h"
 #include "app/webhook_lookup.h"
 #include "cli/kubeconfig.h"
@@ -31,18 +30,6 @@ namespace kueue::app {
 namespace {
 
 constexpr int kPreferredPort = 6443;
-
-// Of one group and plural the stored version comes first, as the server wants it.
-std::vector<const schema::ResourceInfo*> served_resources() {
-  const auto builtin = api::builtin_resources();
-  const auto own = api::kueue_resources();
-  std::vector<const schema::ResourceInfo*> all(builtin.begin(), builtin.end());
-  for (const bool storage : {true, false}) {
-    std::copy_if(own.begin(), own.end(), std::back_inserter(all),
-                 [&](const schema::ResourceInfo* info) { return info->storage == storage; });
-  }
-  return all;
-}
 
 // Connections to webhooks by URL, kept for the next call.
 class WebhookTransports {
@@ -126,7 +113,8 @@ Result<void> Playground::Parts::open_server() {
   apiserver::Options server_options;
   server_options.data_dir = options.memory ? "" : options.data_dir;
   server_options.memory = options.memory;
-  server_options.resources = served_resources();
+  const auto builtin = api::builtin_resources();
+  server_options.resources = {builtin.begin(), builtin.end()};
   server_options.tokens[credentials.token] = {
       .user = "kubernetes-admin", .groups = {"system:masters"}, .extra = {}};
   server_options.transports = [hooks = webhooks](const apiserver::Endpoint& endpoint) {
@@ -180,13 +168,6 @@ Result<void> Playground::Parts::start_stand_ins() {
 
 Result<void> Playground::Parts::make_manager() {
   executor = std::make_unique<kube::ThreadExecutor>(4);
-  for (const schema::ResourceInfo* info : api::kueue_resources()) {
-    if (!info->storage || !api::needs_conversion(info->kind)) continue;
-    server->register_converter(
-        info->group, info->kind, [](const json::Value& object, std::string_view api_version) {
-          return api::convert_kueue(object, api_version.substr(api_version.find('/') + 1));
-        });
-  }
   manager_transport = make_in_process_transport(
       *server, {.user = "system:serviceaccount:kueue-system:kueue-controller-manager",
                 .groups = {"system:masters", "system:serviceaccounts",
@@ -306,6 +287,7 @@ Result<std::unique_ptr<Playground>> Playground::start(PlaygroundOptions options)
   Parts& p = *playground->parts_;
   KUEUE_TRY(p.open_folder());
   KUEUE_TRY(p.open_server());
+  KUEUE_TRY(install_kueue_definitions(*p.server));
   KUEUE_TRY(p.make_manager());
   KUEUE_TRY(p.listen());
   KUEUE_TRY(remove_kubeconfig(p.options.kubeconfig));
