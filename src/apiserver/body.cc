@@ -22,11 +22,27 @@ std::string media_type(std::string_view text) {
 
 Error unreadable(const Call& call, std::string_view why) {
   if (call.served == nullptr) return make_error(ErrorCode::kBadRequest, std::string(why));
-  const auto& info = *call.served->info;
-  return make_error(ErrorCode::kBadRequest, std::string(info.kind) + " in version \"" +
-                                                std::string(info.version) +
-                                                "\" cannot be handled as a " +
-                                                std::string(info.kind) + ": " + std::string(why));
+  return make_error(ErrorCode::kBadRequest,
+                    "the object provided is unrecognized (must be of type " +
+                        std::string(call.served->info->kind) +
+                        "): couldn't get version/kind; json parse error: " + std::string(why));
+}
+
+Error options_error(const Call& call, std::string_view field, std::string message) {
+  const std::string& method = call.request.method;
+  const std::string kind = method == "POST"    ? "CreateOptions"
+                           : method == "PUT"   ? "UpdateOptions"
+                           : method == "PATCH" ? "PatchOptions"
+                                               : "DeleteOptions";
+  Error error =
+      make_error(ErrorCode::kInvalid,
+                 kind + ".meta.k8s.io \"\" is invalid: " + std::string(field) + ": " + message);
+  error.group = "meta.k8s.io";
+  error.kind = kind;
+  error.causes.push_back({.reason = "FieldValueNotSupported",
+                          .message = std::move(message),
+                          .field = std::string(field)});
+  return error;
 }
 
 // Defaults, then the form in which the object is kept. Defaults of the kind come before those of
@@ -92,8 +108,8 @@ Result<void> read_write_options(Call& call) {
   for (const auto& [key, value] : call.request.query) {
     if (key == "dryRun") {
       if (value != "All")
-        return make_error(ErrorCode::kBadRequest, "dryRun: Unsupported value: \"" + value +
-                                                      "\": supported values: \"All\"");
+        return options_error(call, "dryRun",
+                             "Unsupported value: [\"" + value + "\"]: supported values: \"All\"");
       call.dry_run = true;
     } else if (key == "fieldManager") {
       if (value.size() > 128)
@@ -106,9 +122,9 @@ Result<void> read_write_options(Call& call) {
       else if (value == "Ignore")
         call.validation = Call::Validation::kIgnore;
       else if (!value.empty() && value != "Warn")
-        return make_error(ErrorCode::kInvalid,
-                          "fieldValidation: Invalid value: \"" + value +
-                              "\": supported values: \"Ignore\", \"Warn\", \"Strict\"");
+        return options_error(call, "fieldValidation",
+                             "Unsupported value: \"" + value +
+                                 "\": supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"");
     }
   }
   if (call.field_manager.empty()) {
@@ -120,16 +136,23 @@ Result<void> read_write_options(Call& call) {
 }
 
 Result<void> check_kind(const Call& call, json::Value& object, const Served& expected) {
-  (void)call;
   if (!object.is_object())
     return make_error(ErrorCode::kBadRequest, "the body is not a JSON object");
   const std::string kind(object.get_string({"kind"}));
   const std::string api_version(object.get_string({"apiVersion"}));
-  if (!kind.empty() && kind != expected.info->kind)
-    return make_error(ErrorCode::kBadRequest, api_version + ", Kind=" + kind +
-                                                  " in the body does not fit the resource; want " +
-                                                  expected.api_version +
-                                                  ", Kind=" + std::string(expected.info->kind));
+  const std::string wanted(expected.info->kind);
+  if (!kind.empty() && kind != wanted) {
+    const size_t slash = api_version.find('/');
+    const std::string group = slash == std::string::npos ? "" : api_version.substr(0, slash);
+    const std::string version =
+        slash == std::string::npos ? api_version : api_version.substr(slash + 1);
+    const bool known = call.catalog->find_kind(group, version, kind) != nullptr;
+    return make_error(
+        ErrorCode::kBadRequest,
+        kind + " in version \"" + version + "\" cannot be handled as a " + wanted + ": " +
+            (known ? "it is of another kind"
+                   : "no kind \"" + kind + "\" is registered for version \"" + api_version + "\""));
+  }
   if (!api_version.empty() && api_version != expected.api_version)
     return make_error(ErrorCode::kBadRequest, "the API version in the data (" + api_version +
                                                   ") does not match the expected API version (" +

@@ -155,6 +155,33 @@ void metrics(Call& call) {
   reply_text(call, std::move(text), 200, "text/plain; version=0.0.4; charset=utf-8");
 }
 
+// An empty document of the old format: kubectl asks for it where it does not find a kind in v3, and
+// fails without it.
+void openapi_v2(Call& call) {
+  const std::string_view accept = call.request.headers.get("Accept");
+  if (accept.find("protobuf") == std::string_view::npos)
+    return reply_value(
+        call, json::Value::object(
+                  {{"swagger", "2.0"},
+                   {"info", json::Value::object({{"title", "Kubernetes"}, {"version", "v1.36"}})},
+                   {"paths", json::Value::object()},
+                   {"definitions", json::Value::object()}}));
+  // swagger = 1, info = 2 {title = 1, version = 2}, paths = 8, definitions = 9.
+  std::string body =
+      "\x0a\x03"
+      "2.0"
+      "\x12\x13\x0a\x0a"
+      "Kubernetes"
+      "\x12\x05"
+      "v1.36";
+  body += std::string("\x42\x00\x4a\x00", 4);
+  wire::Response response;
+  response.headers.set("Content-Type",
+                       "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+  response.body = std::move(body);
+  reply(call, std::move(response));
+}
+
 bool without_resource(Call& call) {
   const std::string& path = call.request.path;
   if (path == "/version" || path == "/version/") return version(call), true;
@@ -162,12 +189,18 @@ bool without_resource(Call& call) {
     if (path == p || (path.starts_with(p) && path[p.size()] == '/'))
       return health(call, path), true;
   if (path == "/metrics") return metrics(call), true;
+  if (path == "/openapi/v2") return openapi_v2(call), true;
   if (path == "/openapi/v3" || path.starts_with("/openapi/v3/"))
     return call.core->openapi->serve(call), true;
   return serve_discovery(call);
 }
 
 void unknown(Call& call) {
+  // As in Kubernetes: a group without a version of that name, or of custom resources, is no path at
+  // all.
+  const auto* version = call.catalog->version(call.path.group, call.path.version);
+  if (version == nullptr || version->resources.front()->resource->custom())
+    return reply_text(call, "404 page not found\n", 404);
   reply_error(call,
               make_error(ErrorCode::kNotFound, "the server could not find the requested resource"));
 }

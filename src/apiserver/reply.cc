@@ -93,8 +93,8 @@ Result<Output> negotiate(std::string_view accept, bool forms, bool discovery) {
   }
   if (output) return *output;
   return make_error(ErrorCode::kNotAcceptable,
-                    "only the following media types are accepted: application/json, "
-                    "application/yaml");
+                    "406: Not Acceptable\n\nAvailable representations: application/json, "
+                    "application/yaml, application/json;stream=watch");
 }
 
 void Call::warn(std::string text) {

@@ -23,6 +23,8 @@ void rest_review(const CallPtr& call);
 
 // Shared by reads and watches.
 Result<uint64_t> parse_revision(std::string_view text);
+// A 422 about resourceVersionMatch.
+Error list_options_error(std::string_view reason, std::string message);
 Error too_large_revision(uint64_t wanted, uint64_t current);
 
 }  // namespace kueue::apiserver

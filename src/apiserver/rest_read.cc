@@ -18,20 +18,32 @@ Result<uint64_t> parse_revision(std::string_view text) {
   uint64_t n = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), n);
   if (failure != std::errc() || end != text.data() + text.size())
-    return make_error(ErrorCode::kBadRequest, "resourceVersion: Invalid value: \"" +
-                                                  std::string(text) +
-                                                  "\": strconv.ParseUint: parsing \"" +
-                                                  std::string(text) + "\": invalid syntax");
+    return make_error(ErrorCode::kBadRequest,
+                      "invalid resource version: resourceVersion: Invalid value: \"" +
+                          std::string(text) + "\": strconv.ParseUint: parsing \"" +
+                          std::string(text) + "\": invalid syntax");
   return n;
 }
 
 Error too_large_revision(uint64_t wanted, uint64_t current) {
-  Error error =
-      make_error(ErrorCode::kTimeout, "Too large resource version: " + std::to_string(wanted) +
-                                          ", current: " + std::to_string(current));
+  Error error = make_error(ErrorCode::kTimeout,
+                           "Timeout: Too large resource version: " + std::to_string(wanted) +
+                               ", current: " + std::to_string(current));
   error.causes.push_back(
       {.reason = "ResourceVersionTooLarge", .message = "Too large resource version", .field = ""});
   error.retry_after_seconds = 1;
+  return error;
+}
+
+Error list_options_error(std::string_view reason, std::string message) {
+  Error error =
+      make_error(ErrorCode::kInvalid,
+                 "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: " + message);
+  error.group = "meta.k8s.io";
+  error.kind = "ListOptions";
+  error.causes.push_back({.reason = std::string(reason),
+                          .message = std::move(message),
+                          .field = "resourceVersionMatch"});
   return error;
 }
 
@@ -74,7 +86,8 @@ struct Continue {
 
 Result<Continue> decode_continue(std::string_view token) {
   const auto bad = [](std::string_view why) {
-    return make_error(ErrorCode::kBadRequest, "continue key is not valid: " + std::string(why));
+    return make_error(ErrorCode::kBadRequest,
+                      "invalid continue token: continue key is not valid: " + std::string(why));
   };
   const auto text = base64url_decode(token);
   if (!text) return bad("illegal base64 data");
@@ -140,17 +153,16 @@ Result<ListRequest> parse_list(Call& call) {
   const std::string_view limit = call.request.query_value("limit");
   if (!limit.empty()) {
     const int64_t n = std::strtoll(std::string(limit).c_str(), nullptr, 10);
-    if (n < 0) return make_error(ErrorCode::kBadRequest, "limit must not be negative");
-    list.limit = static_cast<size_t>(n);
+    list.limit = n < 0 ? 0 : static_cast<size_t>(n);
   }
   if (!match.empty() && match != "Exact" && match != "NotOlderThan")
-    return make_error(ErrorCode::kInvalid,
-                      "resourceVersionMatch: Unsupported value: \"" + std::string(match) +
-                          "\": supported values: \"Exact\", \"NotOlderThan\", \"\"");
+    return list_options_error("FieldValueNotSupported",
+                              "Unsupported value: \"" + std::string(match) +
+                                  "\": supported values: \"\", \"Exact\", \"NotOlderThan\"");
   if (!match.empty() && version.empty())
-    return make_error(ErrorCode::kInvalid,
-                      "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless "
-                      "resourceVersion is provided");
+    return list_options_error("FieldValueForbidden",
+                              "Forbidden: resourceVersionMatch is forbidden unless "
+                              "resourceVersion is provided");
   if (!token.empty()) {
     if (!version.empty() && version != "0")
       return make_error(ErrorCode::kBadRequest,
@@ -162,9 +174,9 @@ Result<ListRequest> parse_list(Call& call) {
   }
   if (version.empty() || version == "0") {
     if (match == "Exact")
-      return make_error(ErrorCode::kInvalid,
-                        "resourceVersionMatch: Forbidden: resourceVersionMatch \"Exact\" is "
-                        "forbidden for resourceVersion \"0\"");
+      return list_options_error("FieldValueForbidden",
+                                "Forbidden: resourceVersionMatch \"Exact\" is forbidden for "
+                                "resourceVersion \"0\"");
     return list;
   }
   KUEUE_ASSIGN(const uint64_t wanted, parse_revision(version));

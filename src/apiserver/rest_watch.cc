@@ -186,16 +186,6 @@ class Watch : public Subscriber, public std::enable_shared_from_this<Watch> {
 
 bool is_true(std::string_view text) { return text == "true" || text == "1"; }
 
-Error invalid_options(std::string_view field, std::string_view text) {
-  Error error = make_error(ErrorCode::kInvalid, "ListOptions.meta.k8s.io \"\" is invalid: " +
-                                                    std::string(field) + ": " + std::string(text));
-  error.group = "meta.k8s.io";
-  error.kind = "ListOptions";
-  error.causes.push_back(
-      {.reason = "FieldValueForbidden", .message = std::string(text), .field = std::string(field)});
-  return error;
-}
-
 }  // namespace
 
 void rest_watch(const CallPtr& call) {
@@ -213,13 +203,13 @@ void rest_watch(const CallPtr& call) {
   const bool listed = is_true(call->request.query_value("sendInitialEvents"));
   const bool listing_said = call->request.has_query("sendInitialEvents");
   if (listing_said && match != "NotOlderThan")
-    return reply_error(*call, invalid_options("resourceVersionMatch",
-                                              "Forbidden: sendInitialEvents requires setting "
-                                              "resourceVersionMatch to NotOlderThan"));
+    return reply_error(*call, list_options_error("FieldValueForbidden",
+                                                 "Forbidden: sendInitialEvents requires setting "
+                                                 "resourceVersionMatch to NotOlderThan"));
   if (!listing_said && !match.empty())
-    return reply_error(*call, invalid_options("resourceVersionMatch",
-                                              "Forbidden: resourceVersionMatch is forbidden for "
-                                              "watch unless sendInitialEvents is provided"));
+    return reply_error(*call, list_options_error("FieldValueForbidden",
+                                                 "Forbidden: resourceVersionMatch is forbidden for "
+                                                 "watch unless sendInitialEvents is provided"));
   uint64_t from = 0;
   if (!version.empty()) {
     const auto parsed = parse_revision(version);

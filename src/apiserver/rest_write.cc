@@ -42,7 +42,14 @@ constexpr std::string_view kCustomPatchTypes =
 
 Result<json::Value> apply_patch(const Call& call, std::string_view type, const json::Value& current,
                                 const json::Value& patch) {
-  if (type == "application/json-patch+json") return json::apply_json_patch(current, patch);
+  if (type == "application/json-patch+json") {
+    auto patched = json::apply_json_patch(current, patch);
+    if (patched.ok() || patched.error().code != ErrorCode::kInvalid) return patched;
+    // Kubernetes does not tell the reason, and kubectl's text shows what is told.
+    Error error = make_error(ErrorCode::kInvalid,
+                             "the server rejected our request due to an error in our request");
+    return error;
+  }
   if (type == "application/merge-patch+json") {
     if (!patch.is_object())
       return make_error(ErrorCode::kBadRequest, "a merge patch must be a JSON object");

@@ -7,10 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "json/json.h"
@@ -40,7 +41,10 @@ bool eventually(Condition condition) {
   auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    static std::mutex mutex;
+    static std::condition_variable never;
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, std::chrono::milliseconds(20));
   }
   return true;
 }
