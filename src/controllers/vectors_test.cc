@@ -118,6 +118,10 @@ Options options_of(const json::Value& test) {
         given->get_string({"workloadRetentionPolicy", "afterDeactivatedByKueue"}, "0s"));
     if (kept.ok()) options.retention_after_deactivated = *kept;
   }
+  if (given->find("workloadRetention") != nullptr) {
+    auto kept = parse_duration(given->get_string({"workloadRetention", "afterFinished"}, "0s"));
+    if (kept.ok()) options.retention_after_finished = *kept;
+  }
   const std::string selector(given->get_string({"managedJobsNamespaceSelector", "selector"}));
   if (!selector.empty())
     options.managed_jobs_namespace_selector = *wire::LabelSelector::parse(selector);
@@ -155,6 +159,11 @@ class Bench {
     context_.admission = &admission_;
     admission_.attach();
     api_.fill_in = false;
+    if (test.find_path({"input", "raw", "patchErr"}) != nullptr)
+      api_.on_write = [](const wire::Request& request) -> Result<void> {
+        if (request.method != "PATCH") return {};
+        return make_error(ErrorCode::kForbidden, "refused by the test");
+      };
     for (const json::Value& object : test.find_path({"input", "objects"})->as_array()) {
       const std::string plural = plural_of(object.get_string({"kind"}));
       if (plural.empty()) continue;
@@ -292,7 +301,21 @@ void play(const VectorFile& file) {
               file.exceptions.size());
 }
 
-TEST(ReconcileVectors, BatchJob) { play({"jobs-job/reconciler.json", true, {}}); }
+constexpr const char* kElastic = "needs workload slices";
+constexpr const char* kLastPod = "the template is restored when the last pod is gone";
+
+TEST(ReconcileVectors, BatchJob) {
+  play({"jobs-job/reconciler.json",
+        true,
+        {{"jobs-job/reconciler-071", kElastic},
+         {"jobs-job/reconciler-105", kElastic},
+         {"jobs-job/reconciler-106", kElastic},
+         {"jobs-job/reconciler-149", kLastPod},
+         {"jobs-job/reconciler-163", kLastPod},
+         {"jobs-job/reconciler-164", kLastPod},
+         {"jobs-job/reconciler-165", kLastPod},
+         {"jobs-job/reconciler-123", "an end is told once, by the pass that writes it"}}});
+}
 TEST(ReconcileVectors, Workload) { play({"core/reconcile.json", false, {}}); }
 TEST(ReconcileVectors, WorkloadRequeue) { play({"core/reconcile-requeue.json", false, {}}); }
 TEST(ReconcileVectors, WorkloadInadmissible) {

@@ -141,6 +141,9 @@ Result<JobReconciler::Matching> JobReconciler::ensure_prebuilt(const Job& job,
   }
   const auto* owner = controller_of(workload->metadata);
   if (owner != nullptr && owner->uid != job.metadata().uid) {
+    if (!job.suspended() && !job.finished().has_value()) {
+      KUEUE_ASSIGN([[maybe_unused]] const bool stopped, stop(job, nullptr, "missing workload"));
+    }
     return make_error(ErrorCode::kConflict, "workload " + key.to_string() + " belongs to " +
                                                 owner->kind + " " + owner->name);
   }

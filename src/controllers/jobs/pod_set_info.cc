@@ -61,6 +61,14 @@ Result<void> add_flavors(const Context& context, const v1beta2::PodSetAssignment
   return {};
 }
 
+Result<void> merge_update(PodSetInfo& info, const v1beta2::PodSetUpdate& update) {
+  KUEUE_TRY(merge_map(info.labels, update.labels, "labels"));
+  KUEUE_TRY(merge_map(info.annotations, update.annotations, "annotations"));
+  KUEUE_TRY(merge_map(info.node_selector, update.node_selector, "nodeSelector"));
+  merge_list(info.tolerations, update.tolerations);
+  return {};
+}
+
 void add_marks(const Context& context, const v1beta2::Workload& workload,
                const v1beta2::PodSet& pod_set, const v1beta2::PodSetAssignment* assignment,
                PodSetInfo& info) {
@@ -133,10 +141,10 @@ Result<std::vector<PodSetInfo>> infos_of_admission(const Context& context,
     for (const v1beta2::AdmissionCheckState& check : workload.status.admission_checks) {
       for (const v1beta2::PodSetUpdate& update : check.pod_set_updates) {
         if (update.name != pod_set.name) continue;
-        KUEUE_TRY(merge_map(info.labels, update.labels, "labels"));
-        KUEUE_TRY(merge_map(info.annotations, update.annotations, "annotations"));
-        KUEUE_TRY(merge_map(info.node_selector, update.node_selector, "nodeSelector"));
-        merge_list(info.tolerations, update.tolerations);
+        Result<void> merged = merge_update(info, update);
+        if (!merged.ok())
+          return make_error(ErrorCode::kInvalid,
+                            "in admission check \"" + check.name + "\": " + merged.error().message);
       }
     }
     infos.push_back(std::move(info));

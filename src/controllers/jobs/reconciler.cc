@@ -177,14 +177,19 @@ JobReconciler::Next JobReconciler::steer(const Job& job, WorkloadPointer workloa
     recorder_.normal(reference(job), "FinishedWorkload",
                      "Workload '" + workload->metadata.namespace_ + "/" + workload->metadata.name +
                          "' is declared finished");
-    if (WorkloadPointer now = newest(*workload)) KUEUE_TRY(remove_finalizer(*now));
     return kube::ReconcileResult{};
   }
-  if (context_.gates().on(Gate::kReclaimablePods)) KUEUE_TRY(sync_reclaimable(job, *workload));
+  // A pass ends with a write to the Workload: the next one goes on from what was written.
+  if (context_.gates().on(Gate::kReclaimablePods)) {
+    KUEUE_ASSIGN(const bool wrote, sync_reclaimable(job, *workload));
+    if (wrote) return kube::ReconcileResult{};
+  }
   if (context_.options->wait_for_pods_ready.has_value() &&
       context_.options->jobs_wait_for_pods_ready &&
-      !context_.gates().on(Gate::kDisableWaitForPodsReady))
-    KUEUE_TRY(sync_pods_ready(job, *workload));
+      !context_.gates().on(Gate::kDisableWaitForPodsReady)) {
+    KUEUE_ASSIGN(const bool wrote, sync_pods_ready(job, *workload));
+    if (wrote) return kube::ReconcileResult{};
+  }
 
   if (is_evicted(*workload)) return after_eviction(job, *workload);
   if (!job.suspended()) {
@@ -206,10 +211,7 @@ JobReconciler::Next JobReconciler::steer(const Job& job, WorkloadPointer workloa
 JobReconciler::Next JobReconciler::after_eviction(const Job& job,
                                                   const v1beta2::Workload& workload) {
   const api::meta::Condition& evicted = *find_condition(workload, kEvicted);
-  bool stopped = true;
-  if (!job.suspended() || job.active()) {
-    KUEUE_ASSIGN(stopped, stop(job, &workload, evicted.message));
-  }
+  KUEUE_ASSIGN(const bool stopped, stop(job, &workload, evicted.message));
   if (!stopped) return kube::ReconcileResult{};
   const bridge::StatusContext status{context_.now(), &context_.gates()};
   v1beta2::Workload before;
@@ -362,7 +364,7 @@ Result<WorkloadPointer> JobReconciler::patch_workload(const v1beta2::Workload& w
 }
 
 // Written by a field manager of its own, so that it meets no other writer.
-Result<void> JobReconciler::sync_pods_ready(const Job& job, const v1beta2::Workload& workload) {
+Result<bool> JobReconciler::sync_pods_ready(const Job& job, const v1beta2::Workload& workload) {
   const api::meta::Condition* current = find_condition(workload, kPodsReady);
   const bool was_ready = current != nullptr && current->status == "True";
   const std::string reason = current == nullptr ? "" : current->reason;
@@ -372,8 +374,8 @@ Result<void> JobReconciler::sync_pods_ready(const Job& job, const v1beta2::Workl
   std::string_view now = kWaitForStart;
   if (admitted && job.pods_ready()) {
     ready = true;
-    now = was_ready ? std::string_view(reason)
-                    : (reason == kWaitForRecovery ? std::string_view("Recovered") : "Started");
+    const bool recovered = reason == "Recovered" || reason == kWaitForRecovery;
+    now = recovered ? "Recovered" : "Started";
   } else if (admitted && (was_ready || reason == kWaitForRecovery)) {
     now = kWaitForRecovery;
   }
@@ -382,7 +384,7 @@ Result<void> JobReconciler::sync_pods_ready(const Job& job, const v1beta2::Workl
                                        ? "At least one pod has failed, waiting for recovery"
                                        : "Not all pods are ready or succeeded";
   if (current != nullptr && was_ready == ready && reason == now && current->message == message)
-    return {};
+    return false;
   set_condition(copy.status.conditions, kPodsReady, ready, now, message,
                 workload.metadata.generation.value_or(0), context_.now());
   json::Value document = json::Value::object(
@@ -401,15 +403,15 @@ Result<void> JobReconciler::sync_pods_ready(const Job& job, const v1beta2::Workl
                                         {workload.metadata.namespace_, workload.metadata.name},
                                         kube::PatchType::kApply, document, options);
   if (!written.ok())
-    return written.error().code == ErrorCode::kNotFound ? Result<void>() : written.error();
+    return written.error().code == ErrorCode::kNotFound ? Result<bool>(true) : written.error();
   context_.stores->workloads.absorb(*written);
   if (ready && now == "Started") record_ready(context_, workload);
-  return {};
+  return true;
 }
 
-Result<void> JobReconciler::sync_reclaimable(const Job& job, const v1beta2::Workload& workload) {
+Result<bool> JobReconciler::sync_reclaimable(const Job& job, const v1beta2::Workload& workload) {
   std::vector<v1beta2::ReclaimablePod> now = job.reclaimable_pods();
-  if (now == workload.status.reclaimable_pods || now.empty()) return {};
+  if (now == workload.status.reclaimable_pods || now.empty()) return false;
   json::Value document = json::Value::object(
       {{"apiVersion", "kueue.x-k8s.io/v1beta2"},
        {"kind", "Workload"},
@@ -425,9 +427,9 @@ Result<void> JobReconciler::sync_reclaimable(const Job& job, const v1beta2::Work
                                         {workload.metadata.namespace_, workload.metadata.name},
                                         kube::PatchType::kApply, document, options);
   if (!written.ok())
-    return written.error().code == ErrorCode::kNotFound ? Result<void>() : written.error();
+    return written.error().code == ErrorCode::kNotFound ? Result<bool>(true) : written.error();
   context_.stores->workloads.absorb(*written);
-  return {};
+  return true;
 }
 
 }  // namespace kueue::controllers::jobs

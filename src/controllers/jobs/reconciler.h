@@ -77,8 +77,9 @@ class JobReconciler {
                       const std::string& message);
   Result<void> remove_finalizer(const v1beta2::Workload& workload);
   Result<WorkloadPointer> patch_workload(const v1beta2::Workload& workload, json::Value patch);
-  Result<void> sync_pods_ready(const Job& job, const v1beta2::Workload& workload);
-  Result<void> sync_reclaimable(const Job& job, const v1beta2::Workload& workload);
+  // True when something was written.
+  Result<bool> sync_pods_ready(const Job& job, const v1beta2::Workload& workload);
+  Result<bool> sync_reclaimable(const Job& job, const v1beta2::Workload& workload);
 
   kube::ObjectReference reference(const Job& job) const;
   kube::ObjectKey key_of(const Job& job) const;

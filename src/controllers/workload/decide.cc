@@ -15,12 +15,12 @@ constexpr std::string_view kInadmissible = "Inadmissible";
 constexpr std::string_view kPendingLegacy = "Pending";
 
 // Reasons that the scheduler gave and that stand until it looks again.
-bool set_by_scheduler(std::string_view reason) {
-  constexpr std::array<std::string_view, 8> kReasons = {
-      "WaitingForQuota",     "NoMatchingFlavor",
-      "ExceedsMaxQuota",     "TopologyPlacementFailed",
-      "WaitingForPodsReady", "WaitingForPreemptedWorkloads",
-      "PendingEvaluation",   "Pending",
+bool set_by_scheduler(std::string_view reason, bool granular) {
+  if (reason == kPendingLegacy) return !granular;
+  constexpr std::array<std::string_view, 7> kReasons = {
+      "WaitingForQuota",         "NoMatchingFlavor",    "ExceedsMaxQuota",
+      "TopologyPlacementFailed", "WaitingForPodsReady", "WaitingForPreemptedWorkloads",
+      "PendingEvaluation",
   };
   return std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
 }
@@ -28,6 +28,18 @@ bool set_by_scheduler(std::string_view reason) {
 bool may_tell_bypass(std::string_view reason) {
   return reason.empty() || reason == kDeactivated || reason == kPendingEvaluation ||
          reason == kSuspended || reason == kPendingLegacy;
+}
+
+// The admission gates of the annotation, nullptr when there are none.
+const std::string* gates_of(const v1beta2::Workload& workload) {
+  auto found = workload.metadata.annotations.find(kAdmissionGatedByAnnotation);
+  return found == workload.metadata.annotations.end() || found->second.empty() ? nullptr
+                                                                               : &found->second;
+}
+
+std::string gated_text(const std::string& gates) { return "Admission is gated by: " + gates; }
+std::string gated_event(const std::string& gates) {
+  return "Workload admission is gated by: " + gates;
 }
 
 bool stopped(const std::string& policy) { return !policy.empty() && policy != "None"; }
@@ -70,20 +82,24 @@ WorkloadReconciler::Queues WorkloadReconciler::queues_of(const v1beta2::Workload
   }
   if (queues.cluster_name.empty()) return queues;
   queues.cluster = context_.stores->cluster_queues.get({"", queues.cluster_name});
-  queues.cluster_active = context_.admission->ask([&](const engine::State& state) {
-    return state.cluster_queue_activity(queues.cluster_name).active;
-  });
+  if (queues.cluster != nullptr) {
+    const auto* active = find_condition(queues.cluster->status.conditions, kActive);
+    queues.cluster_active = active != nullptr && active->status == "True";
+  }
   return queues;
 }
 
 bool WorkloadReconciler::decide(v1beta2::Workload& workload, Outcome& outcome) const {
-  const Queues queues = queues_of(workload);
-  bool changed = false;
+  bool changed = sync_preemption_gates(workload);
   if (is_active(workload)) {
-    changed |= sync_requeued(workload, queues, outcome);
-  } else {
-    changed |= sync_inactive(workload, outcome);
+    bool waiting = false;
+    changed |= wait_for_backoff(workload, outcome, waiting);
+    if (waiting) return changed;
+  } else if (sync_inactive(workload, outcome)) {
+    return true;
   }
+  const Queues queues = queues_of(workload);
+  if (is_active(workload) && sync_requeued(workload, queues)) return true;
   if (has_reservation(workload)) {
     changed |= sync_reserved(workload, queues, outcome);
   } else {
@@ -92,42 +108,72 @@ bool WorkloadReconciler::decide(v1beta2::Workload& workload, Outcome& outcome) c
   return changed;
 }
 
-bool WorkloadReconciler::sync_requeued(v1beta2::Workload& workload, const Queues& queues,
-                                       Outcome& outcome) const {
-  bool changed = false;
-  auto& requeue = workload.status.requeue_state;
-  bool waiting = false;
-  if (requeue.has_value() && requeue->requeue_at.has_value()) {
-    const Duration left = *requeue->requeue_at - context_.now();
-    if (left.ns > 0) {
-      waiting = true;
-      outcome.within(left);
-    } else if (!has_reservation(workload)) {
-      requeue->requeue_at.reset();
-      changed = true;
+bool WorkloadReconciler::sync_preemption_gates(v1beta2::Workload& workload) const {
+  if (!context_.gates().on(Gate::kMultiKueueOrchestratedPreemption)) return false;
+  std::vector<v1beta2::PreemptionGateState> wanted;
+  for (const v1beta2::PreemptionGate& gate : workload.spec.preemption_gates) {
+    const auto& states = workload.status.preemption_gates;
+    const auto found = std::find_if(states.begin(), states.end(),
+                                    [&](const auto& state) { return state.name == gate.name; });
+    if (found != states.end()) {
+      wanted.push_back(*found);
+    } else {
+      wanted.push_back({context_.now(), gate.name, "Closed"});
     }
   }
-  const api::meta::Condition* requeued = find_condition(workload, kRequeued);
-  if (requeued == nullptr || requeued->status != "False" || has_reservation(workload))
-    return changed;
-  const std::string reason = requeued->reason;
-  const bridge::StatusContext status = status_context();
-  if (reason.starts_with(kDeactivated)) {
-    changed |=
-        bridge::set_requeued(workload, true, "Reactivated", "The workload was reactivated", status);
-  } else if ((reason == kPodsReadyTimeout || reason == kAdmissionCheck) && !waiting) {
-    changed |= bridge::set_requeued(workload, true, "BackoffFinished",
-                                    "The workload backoff was finished", status);
-  } else if (reason == kLocalQueueStopped && queues.local != nullptr &&
-             !stopped(queues.local->spec.stop_policy)) {
-    changed |= bridge::set_requeued(workload, true, "LocalQueueRestarted",
-                                    "The LocalQueue was restarted after being stopped", status);
-  } else if (reason == kClusterQueueStopped && queues.cluster != nullptr &&
-             !stopped(queues.cluster->spec.stop_policy)) {
-    changed |= bridge::set_requeued(workload, true, "ClusterQueueRestarted",
-                                    "The ClusterQueue was restarted after being stopped", status);
+  if (wanted == workload.status.preemption_gates) return false;
+  workload.status.preemption_gates = std::move(wanted);
+  return true;
+}
+
+// The back-off before the workload may be queued again, and the one that a check asks for, during
+// which the quota stays reserved.
+bool WorkloadReconciler::wait_for_backoff(v1beta2::Workload& workload, Outcome& outcome,
+                                          bool& waiting) const {
+  bool changed = false;
+  auto& requeue = workload.status.requeue_state;
+  for (const v1beta2::AdmissionCheckState& check : workload.status.admission_checks) {
+    if (check.state != "Retry" || !check.requeue_after_seconds.has_value()) continue;
+    const Instant until = check.last_transition_time.value_or(context_.now()) +
+                          Duration::seconds(*check.requeue_after_seconds);
+    if (until <= context_.now()) continue;
+    if (!requeue.has_value()) requeue.emplace();
+    if (requeue->requeue_at.value_or(Instant{}) >= until) continue;
+    requeue->requeue_at = until;
+    changed = true;
+  }
+  if (!requeue.has_value() || !requeue->requeue_at.has_value()) return changed;
+  const Duration left = *requeue->requeue_at - context_.now();
+  if (left.ns > 0) {
+    waiting = true;
+    outcome.within(left);
+  } else if (!has_reservation(workload)) {
+    requeue->requeue_at.reset();
+    changed = true;
   }
   return changed;
+}
+
+bool WorkloadReconciler::sync_requeued(v1beta2::Workload& workload, const Queues& queues) const {
+  const api::meta::Condition* requeued = find_condition(workload, kRequeued);
+  if (requeued == nullptr || requeued->status != "False" || has_reservation(workload)) return false;
+  const std::string reason = requeued->reason;
+  const bridge::StatusContext status = status_context();
+  if (reason.starts_with(kDeactivated))
+    return bridge::set_requeued(workload, true, "Reactivated", "The workload was reactivated",
+                                status);
+  if (reason == kPodsReadyTimeout || reason == kAdmissionCheck)
+    return bridge::set_requeued(workload, true, "BackoffFinished",
+                                "The workload backoff was finished", status);
+  if (reason == kLocalQueueStopped && queues.local != nullptr &&
+      !stopped(queues.local->spec.stop_policy))
+    return bridge::set_requeued(workload, true, "LocalQueueRestarted",
+                                "The LocalQueue was restarted after being stopped", status);
+  if (reason == kClusterQueueStopped && queues.cluster != nullptr &&
+      !stopped(queues.cluster->spec.stop_policy))
+    return bridge::set_requeued(workload, true, "ClusterQueueRestarted",
+                                "The ClusterQueue was restarted after being stopped", status);
+  return false;
 }
 
 bool WorkloadReconciler::sync_inactive(v1beta2::Workload& workload, Outcome& outcome) const {
@@ -148,7 +194,7 @@ bool WorkloadReconciler::sync_inactive(v1beta2::Workload& workload, Outcome& out
 
 void WorkloadReconciler::evict(v1beta2::Workload& workload, Eviction eviction,
                                Outcome& outcome) const {
-  const bool reserved = has_reservation(workload);
+  const bool reserved = workload.status.admission.has_value();
   bridge::evict(workload, eviction.reason, eviction.cause, eviction.message, status_context());
   if (reserved) outcome.evicted = std::move(eviction);
 }
@@ -174,12 +220,10 @@ std::optional<WorkloadReconciler::Blocker> WorkloadReconciler::blocker_of(
     return suspended("ClusterQueue " + queues.cluster_name + " is inactive");
   if (std::string text = context_.admission->misconfigured(workload); !text.empty())
     return misconfigured(std::move(text));
-  if (context_.gates().on(Gate::kAdmissionGatedBy)) {
-    auto gates = workload.metadata.annotations.find(kAdmissionGatedByAnnotation);
-    if (gates != workload.metadata.annotations.end() && !gates->second.empty())
+  if (context_.gates().on(Gate::kAdmissionGatedBy))
+    if (const std::string* gates = gates_of(workload))
       return Blocker{std::string(kAdmissionGated), std::string(kAdmissionGated),
-                     "Admission is gated by: " + gates->second};
-  }
+                     gated_text(*gates)};
   return std::nullopt;
 }
 
@@ -198,7 +242,8 @@ bool WorkloadReconciler::sync_pending(v1beta2::Workload& workload, const Queues&
     changed |= bridge::unset_quota_reservation(workload, blocker->reason, blocker->legacy,
                                                blocker->message, status);
     if (changed && blocker->reason == kAdmissionGated && reason != kAdmissionGated)
-      outcome.events.push_back({{}, false, std::string(kAdmissionGated), blocker->message});
+      outcome.events.push_back(
+          {{}, false, std::string(kAdmissionGated), gated_event(*gates_of(workload))});
   } else if (!on_hold) {
     const engine::Key key{workload.metadata.namespace_, workload.metadata.name};
     const auto bypass = context_.admission->ask(
@@ -208,13 +253,16 @@ bool WorkloadReconciler::sync_pending(v1beta2::Workload& workload, const Queues&
           "AdmissionGatedBy cleared, waiting for quota reservation";
       changed |= bridge::unset_quota_reservation(workload, kPendingEvaluation, kPendingLegacy,
                                                  kCleared, status);
-      outcome.events.push_back({{}, false, "AdmissionGateCleared", std::string(kCleared)});
+      outcome.events.push_back({{},
+                                false,
+                                "AdmissionGateCleared",
+                                "Admission gate cleared, workload is now admissible"});
     } else if (observed && bypass.has_value() && may_tell_bypass(reason) &&
                (condition != nullptr || explicit_status)) {
       changed |= bridge::unset_quota_reservation(
           workload, engine::reason_text(*bypass), engine::legacy_reason_text(*bypass),
           "Bypassed scheduling evaluation because an equivalent workload recently failed", status);
-    } else if ((condition != nullptr || explicit_status) && !set_by_scheduler(reason)) {
+    } else if ((condition != nullptr || explicit_status) && !set_by_scheduler(reason, observed)) {
       changed |= bridge::unset_quota_reservation(workload, kPendingEvaluation, kPendingLegacy,
                                                  kPendingText, status);
     }
@@ -229,6 +277,13 @@ bool WorkloadReconciler::sync_pending(v1beta2::Workload& workload, const Queues&
 bool WorkloadReconciler::sync_reserved(v1beta2::Workload& workload, const Queues& queues,
                                        Outcome& outcome) const {
   bool changed = false;
+  const std::string* gates =
+      context_.gates().on(Gate::kAdmissionGatedBy) ? gates_of(workload) : nullptr;
+  if (gates != nullptr && !is_admitted(workload) && !is_evicted(workload)) {
+    outcome.events.push_back({{}, false, std::string(kAdmissionGated), gated_event(*gates)});
+    return bridge::unset_quota_reservation(workload, kAdmissionGated, kAdmissionGated,
+                                           gated_text(*gates), status_context());
+  }
   if (!is_evicted(workload)) {
     if (!is_admitted(workload) && bridge::sync_admitted(workload, status_context())) {
       changed = true;
@@ -253,23 +308,6 @@ bool WorkloadReconciler::evict_for_checks(v1beta2::Workload& workload, Outcome& 
                                  status_context());
   }
   if (!any_check(workload, "Retry")) return false;
-  // The quota stays reserved through the back-off that a check asks for.
-  std::optional<Instant> until;
-  for (const v1beta2::AdmissionCheckState& check : workload.status.admission_checks) {
-    if (check.state != "Retry" || !check.requeue_after_seconds.has_value()) continue;
-    const Instant at = check.last_transition_time.value_or(context_.now()) +
-                       Duration::seconds(*check.requeue_after_seconds);
-    if (!until.has_value() || at > *until) until = at;
-  }
-  if (until.has_value() && *until > context_.now()) {
-    outcome.within(*until - context_.now());
-    auto& requeue = workload.status.requeue_state;
-    if (requeue.has_value() && requeue->requeue_at.has_value() && *requeue->requeue_at >= *until)
-      return false;
-    if (!requeue.has_value()) requeue.emplace();
-    requeue->requeue_at = until;
-    return true;
-  }
   evict(workload,
         {std::string(kAdmissionCheck), "", "Evicted due to " + quoted_checks(workload, "Retry")},
         outcome);

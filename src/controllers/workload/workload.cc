@@ -36,7 +36,8 @@ Result<kube::ReconcileResult> WorkloadReconciler::reconcile(const kube::ObjectKe
     KUEUE_TRY(deactivate(*workload));
     return kube::ReconcileResult{};
   }
-  KUEUE_TRY(sync_checks(*workload));
+  KUEUE_ASSIGN(const bool checks_changed, sync_checks(*workload));
+  if (checks_changed) return kube::ReconcileResult{};
 
   Outcome outcome;
   v1beta2::Workload before;
@@ -118,14 +119,16 @@ Result<void> WorkloadReconciler::deactivate(const v1beta2::Workload& workload) {
 }
 
 // The list of checks is not applied but patched: their controllers write the states in it.
-Result<void> WorkloadReconciler::sync_checks(const v1beta2::Workload& workload) {
-  if (!is_active(workload) || is_evicted(workload)) return {};
+Result<bool> WorkloadReconciler::sync_checks(const v1beta2::Workload& workload) {
+  // A queue that is not known (yet) says nothing about checks.
+  if (!is_active(workload) || is_evicted(workload) || queues_of(workload).cluster == nullptr)
+    return false;
   const std::vector<std::string> needed = context_.admission->required_checks(workload);
   const auto& present = workload.status.admission_checks;
   const bool same =
       std::equal(needed.begin(), needed.end(), present.begin(), present.end(),
                  [](const std::string& name, const auto& check) { return name == check.name; });
-  if (same) return {};
+  if (same) return false;
   std::vector<v1beta2::AdmissionCheckState> wanted;
   for (const std::string& name : needed) {
     const auto found = std::find_if(present.begin(), present.end(),
@@ -150,9 +153,9 @@ Result<void> WorkloadReconciler::sync_checks(const v1beta2::Workload& workload) 
                                         {workload.metadata.namespace_, workload.metadata.name},
                                         kube::PatchType::kMerge, patch, options);
   if (!written.ok())
-    return written.error().code == ErrorCode::kNotFound ? Result<void>() : written.error();
+    return written.error().code == ErrorCode::kNotFound ? Result<bool>(true) : written.error();
   store.absorb(*written);
-  return {};
+  return true;
 }
 
 void WorkloadReconciler::follow_up(const v1beta2::Workload& before, const v1beta2::Workload& after,
@@ -167,8 +170,10 @@ void WorkloadReconciler::follow_up(const v1beta2::Workload& before, const v1beta
     const Eviction& eviction = *outcome.evicted;
     record_evicted(context_, before, before.status.admission->cluster_queue, eviction.reason,
                    eviction.cause);
+    // Only a deactivation names its cause in the event.
     emit(bridge::evicted_event({after.metadata.namespace_, after.metadata.name}, eviction.reason,
-                               eviction.cause, eviction.message));
+                               eviction.reason == kDeactivated ? eviction.cause : "",
+                               eviction.message));
   }
   if (outcome.admitted) {
     const Instant reserved = transition_time(before, kQuotaReserved);

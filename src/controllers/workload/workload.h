@@ -54,12 +54,16 @@ class WorkloadReconciler {
   Result<bool> handle_orphan(const v1beta2::Workload& workload);
   Result<kube::ReconcileResult> handle_finished(const v1beta2::Workload& workload);
   Result<void> deactivate(const v1beta2::Workload& workload);
-  Result<void> sync_checks(const v1beta2::Workload& workload);
+  // True when something was written.
+  Result<bool> sync_checks(const v1beta2::Workload& workload);
 
   Queues queues_of(const v1beta2::Workload& workload) const;
-  // The steps of a pass; each changes `workload`, says whether it did, and adds to `outcome`.
+  // The steps of a pass; each changes `workload`, says whether it did, and adds to `outcome`. The
+  // first that decides something ends the pass: what follows from it is decided when it is written.
   bool decide(v1beta2::Workload& workload, Outcome& outcome) const;
-  bool sync_requeued(v1beta2::Workload& workload, const Queues& queues, Outcome& outcome) const;
+  bool sync_requeued(v1beta2::Workload& workload, const Queues& queues) const;
+  bool wait_for_backoff(v1beta2::Workload& workload, Outcome& outcome, bool& waiting) const;
+  bool sync_preemption_gates(v1beta2::Workload& workload) const;
   bool sync_inactive(v1beta2::Workload& workload, Outcome& outcome) const;
   bool sync_pending(v1beta2::Workload& workload, const Queues& queues, Outcome& outcome) const;
   bool sync_reserved(v1beta2::Workload& workload, const Queues& queues, Outcome& outcome) const;

@@ -150,13 +150,11 @@ class BatchJob final : public Job {
       copy.metadata.annotations[std::string(kStoppingAnnotation)] = "true";
       return {StopStep::Kind::kWrite, schema::encode(copy), false};
     }
-    if (!stopping()) return {};
-    if (job_->status.start_time.has_value()) {
+    // Suspended by whom ever: pods of the past must not shape those of the next start.
+    if (job_->status.start_time.has_value() && (stopping() || original.size() == 1)) {
       copy.status.start_time.reset();
       return {StopStep::Kind::kWrite, schema::encode(copy), true};
     }
-    // The template may change only when no pod is left.
-    if (active()) return {StopStep::Kind::kWait, {}, false};
     copy.metadata.annotations.erase(std::string(kStoppingAnnotation));
     if (original.size() == 1) {
       if (min_parallelism().has_value()) {
@@ -167,7 +165,11 @@ class BatchJob final : public Job {
           copy.spec.template_, original[0],
           {kJobNameLabel, kControllerUidLabel, kBatchJobNameLabel, kBatchControllerUidLabel});
     }
-    return {StopStep::Kind::kWrite, schema::encode(copy), false};
+    json::Value target = schema::encode(copy);
+    if (target == document()) return {};
+    // The template may change only when no pod is left.
+    if (active()) return {StopStep::Kind::kWait, {}, false};
+    return {StopStep::Kind::kWrite, std::move(target), false};
   }
 
  private:
