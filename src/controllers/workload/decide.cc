@@ -84,7 +84,8 @@ WorkloadReconciler::Queues WorkloadReconciler::queues_of(const v1beta2::Workload
   queues.cluster = context_.stores->cluster_queues.get({"", queues.cluster_name});
   if (queues.cluster != nullptr) {
     const auto* active = find_condition(queues.cluster->status.conditions, kActive);
-    queues.cluster_active = active != nullptr && active->status == "True";
+    queues.cluster_active =
+        active != nullptr && active->status == "True" && !stopped(queues.cluster->spec.stop_policy);
   }
   return queues;
 }
@@ -210,6 +211,10 @@ std::optional<WorkloadReconciler::Blocker> WorkloadReconciler::blocker_of(
   if (!is_active(workload))
     return Blocker{std::string(kDeactivated), std::string(kDeactivated),
                    std::string(kDeactivatedText)};
+  if (context_.gates().on(Gate::kAdmissionGatedBy))
+    if (const std::string* gates = gates_of(workload))
+      return Blocker{std::string(kAdmissionGated), std::string(kAdmissionGated),
+                     gated_text(*gates)};
   const std::string& queue = workload.spec.queue_name;
   if (queues.local == nullptr) return misconfigured("LocalQueue " + queue + " doesn't exist");
   if (stopped(queues.local->spec.stop_policy))
@@ -220,10 +225,6 @@ std::optional<WorkloadReconciler::Blocker> WorkloadReconciler::blocker_of(
     return suspended("ClusterQueue " + queues.cluster_name + " is inactive");
   if (std::string text = context_.admission->misconfigured(workload); !text.empty())
     return misconfigured(std::move(text));
-  if (context_.gates().on(Gate::kAdmissionGatedBy))
-    if (const std::string* gates = gates_of(workload))
-      return Blocker{std::string(kAdmissionGated), std::string(kAdmissionGated),
-                     gated_text(*gates)};
   return std::nullopt;
 }
 
@@ -290,8 +291,8 @@ bool WorkloadReconciler::sync_reserved(v1beta2::Workload& workload, const Queues
       outcome.admitted = is_admitted(workload);
     }
     if (is_active(workload)) {
-      changed |= evict_for_checks(workload, outcome);
-      if (!is_evicted(workload)) changed |= evict_for_queues(workload, queues, outcome);
+      if (evict_for_checks(workload, outcome)) return true;
+      changed |= evict_for_queues(workload, queues, outcome);
       if (!is_evicted(workload)) changed |= evict_for_pods(workload, outcome);
       if (!is_evicted(workload)) changed |= limit_execution(workload, outcome);
     }
