@@ -161,6 +161,12 @@ std::vector<WorkloadEvent> admit_events(const Workload& before, const engine::Ad
   return out;
 }
 
+std::string replaced_slice_text(const engine::Admit& command, const Workload& by) {
+  auto uid = by.metadata.labels.find("kueue.x-k8s.io/job-uid");
+  return "Replaced to accommodate a workload (UID: " + command.uid +
+         ", JobUID: " + (uid == by.metadata.labels.end() ? "" : uid->second) + ") due to workload slice aggregation";
+}
+
 void apply_evict(Workload& w, const engine::Evict& command, const StatusContext& context) {
   evict(w, engine::evict_reason_text(command.reason), "", command.message, context);
   if (command.reason == engine::EvictReason::kPreempted)

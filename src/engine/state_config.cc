@@ -74,8 +74,7 @@ void rebuild_groups(World& world, QueueRecord& q) {
 
 void push_members(World& world, LocalId local) {
   std::vector<WorkloadId> members = world.locals[local].members;
-  for (WorkloadId id : members)
-    if (!world.record(id).reservation) push_or_update(world, id, nullptr);
+  for (WorkloadId id : members) push_from_local_queue(world, id);
 }
 
 void withdraw_members(World& world, LocalId local) {
