@@ -62,6 +62,8 @@ std::string seconds_text(Duration d) {
 }
 
 Duration queued_for(const Workload& w, Instant now) {
+  // As Go has it: from no time at all it is the longest of all durations.
+  if (!w.metadata.creation_timestamp && find(w, "Requeued") == nullptr) return {INT64_MAX};
   Instant since = w.metadata.creation_timestamp.value_or(now);
   const api::meta::Condition* requeued = find(w, "Requeued");
   if (requeued != nullptr && requeued->last_transition_time)
@@ -124,9 +126,23 @@ bool remove_condition(Workload& w, std::string_view type) {
   return std::erase_if(w.status.conditions, [&](const auto& c) { return c.type == type; }) > 0;
 }
 
+namespace {
+
+// Admitted=False of a workload that holds quota.
+bool not_admitted(Workload& w, const StatusContext& context) {
+  bool granular = observability(context);
+  if (topology_pending(w) && all_checks_ready(w) && !w.status.admission_checks.empty())
+    return set_condition(w, "Admitted", false, "PendingDelayedTopologyRequests",
+                         "There are pending delayed topology requests", context);
+  return set_condition(w, "Admitted", false,
+                       granular ? "UnsatisfiedAdmissionChecks" : "UnsatisfiedChecks",
+                       "The workload has not all checks ready", context);
+}
+
+}  // namespace
+
 void apply_admit(Workload& w, const engine::Admit& command, const StatusContext& context) {
   w.status.admission = to_api(command.admission, *context.gates);
-  w.status.resource_requests.clear();
   set_condition(w, "QuotaReserved", true, "QuotaReserved",
                 "Quota reserved in ClusterQueue " + command.admission.cluster_queue, context);
   for (const char* type : {"Evicted", "Preempted", "BlockedOnPreemptionGates"})
@@ -135,6 +151,8 @@ void apply_admit(Workload& w, const engine::Admit& command, const StatusContext&
   if (!command.cluster_name.empty()) w.status.cluster_name = command.cluster_name;
   if (command.admitted)
     set_condition(w, "Admitted", true, "Admitted", "The workload is admitted", context);
+  else if (observability(context))
+    not_admitted(w, context);
 }
 
 std::vector<WorkloadEvent> admit_events(const Workload& before, const engine::Admit& command,
@@ -164,14 +182,16 @@ std::vector<WorkloadEvent> admit_events(const Workload& before, const engine::Ad
 std::string replaced_slice_text(const engine::Admit& command, const Workload& by) {
   auto uid = by.metadata.labels.find("kueue.x-k8s.io/job-uid");
   return "Replaced to accommodate a workload (UID: " + command.uid +
-         ", JobUID: " + (uid == by.metadata.labels.end() ? "" : uid->second) + ") due to workload slice aggregation";
+         ", JobUID: " + (uid == by.metadata.labels.end() ? "" : uid->second) +
+         ") due to workload slice aggregation";
 }
 
 void apply_evict(Workload& w, const engine::Evict& command, const StatusContext& context) {
   evict(w, engine::evict_reason_text(command.reason), "", command.message, context);
-  if (command.reason == engine::EvictReason::kPreempted)
-    set_condition(w, "Preempted", true, engine::preempt_reason_text(command.preempt_reason),
-                  command.message, context);
+  if (command.reason != engine::EvictReason::kPreempted) return;
+  set_condition(w, "Preempted", true, engine::preempt_reason_text(command.preempt_reason),
+                command.message, context);
+  find(w, "Preempted")->observed_generation.reset();  // the one condition that carries none
 }
 
 std::vector<WorkloadEvent> evict_events(const engine::Evict& command) {
@@ -195,7 +215,8 @@ std::string pending_reason(const engine::SetPending& command, const StatusContex
   engine::PendingReason reason = command.reason == engine::PendingReason::kNone
                                      ? engine::PendingReason::kPendingEvaluation
                                      : command.reason;
-  return observability(context) ? engine::reason_text(reason) : engine::legacy_reason_text(reason);
+  if (observability(context)) return engine::reason_text(reason);
+  return reason == engine::PendingReason::kWaitingForPodsReady ? "Waiting" : "Pending";
 }
 
 }  // namespace

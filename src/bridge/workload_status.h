@@ -43,7 +43,8 @@ void apply_admit(api::v1beta2::Workload& workload, const engine::Admit& command,
                  const StatusContext& context);
 std::vector<WorkloadEvent> admit_events(const api::v1beta2::Workload& before,
                                         const engine::Admit& command, const StatusContext& context);
-// Message of the Finished condition (reason WorkloadSliceReplaced) and event of the slice that `by` replaces.
+// Message of the Finished condition (reason WorkloadSliceReplaced) and event of the slice that `by`
+// replaces.
 std::string replaced_slice_text(const engine::Admit& command, const api::v1beta2::Workload& by);
 // Eviction by the scheduler: Evicted, Preempted and the side effects of evict().
 void apply_evict(api::v1beta2::Workload& workload, const engine::Evict& command,

@@ -78,8 +78,10 @@ std::string shape_of(const api::core::PodSpec& spec) {
   auto containers = [&](const char* tag, const std::vector<api::core::Container>& list) {
     out += tag;
     for (const api::core::Container& c : list) {
-      out += "{" + c.restart_policy;
-      if (c.resources) add_json(out, "r", *c.resources);
+      out += "{";
+      if (c.resources)
+        for (const auto& [name, quantity] : c.resources->requests)
+          out += name + "=" + quantity.to_string() + ";";
       for (const api::core::ContainerPort& port : c.ports) add_json(out, "p", port);
       out += "}";
     }
@@ -95,7 +97,6 @@ std::string shape_of(const api::core::PodSpec& spec) {
     add_json(out, "d", c);
   for (const auto& [name, quantity] : spec.overhead)
     out += "o" + name + "=" + quantity.to_string() + ";";
-  if (spec.resources) add_json(out, "q", *spec.resources);
   for (const api::core::PodResourceClaim& claim : spec.resource_claims) add_json(out, "k", claim);
   return out;
 }

@@ -59,7 +59,7 @@ struct ClusterQueueStatus {
   int32_t hashes_active = 0;
   int32_t hashes_inadmissible = 0;
   ResourceAmounts pending_requests;  // of all pending workloads, sorted by resource
-  int32_t reserving = 0;  // workloads with a reservation, admitted ones included
+  int32_t reserving = 0;             // workloads with a reservation, admitted ones included
   int32_t admitted = 0;
   std::vector<FlavorUsage>
       reservation;                 // every flavor and resource of the spec, spec order of flavors

@@ -172,7 +172,6 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
     release(world, id);
     retry_for(world, id);
   } else if (was == Phase::kPending && is == Phase::kPending) {
-    if (before.priority != w.priority) retry_for(world, id);
     if (!world.record(id).reservation && !world.delayed.contains(id))
       push_or_update(world, id, &before);
   } else if (was == Phase::kPending || was == Phase::kFinished) {

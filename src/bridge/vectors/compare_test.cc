@@ -12,14 +12,20 @@ namespace {
 
 bool nothing(const json::Value& v) {
   switch (v.type()) {
-    case json::Type::kNull: return true;
-    case json::Type::kBool: return !v.as_bool();
+    case json::Type::kNull:
+      return true;
+    case json::Type::kBool:
+      return !v.as_bool();
     case json::Type::kInt:
     case json::Type::kUint:
-    case json::Type::kDouble: return v.as_double() == 0;
-    case json::Type::kString: return v.as_string().empty();
-    case json::Type::kArray: return v.as_array().empty();
-    case json::Type::kObject: return v.as_object().empty();
+    case json::Type::kDouble:
+      return v.as_double() == 0;
+    case json::Type::kString:
+      return v.as_string().empty();
+    case json::Type::kArray:
+      return v.as_array().empty();
+    case json::Type::kObject:
+      return v.as_object().empty();
   }
   return false;
 }
@@ -30,8 +36,9 @@ void name_reason(json::Value& item) {
 }
 
 void sort_by_text(json::Array& list) {
-  std::sort(list.begin(), list.end(),
-            [](const json::Value& a, const json::Value& b) { return json::write_sorted(a) < json::write_sorted(b); });
+  std::sort(list.begin(), list.end(), [](const json::Value& a, const json::Value& b) {
+    return json::write_sorted(a) < json::write_sorted(b);
+  });
 }
 
 json::Value status_json(const api::v1beta2::WorkloadStatus& status) {
@@ -39,7 +46,9 @@ json::Value status_json(const api::v1beta2::WorkloadStatus& status) {
   if (json::Value* conditions = out.find("conditions")) {
     for (json::Value& c : conditions->as_array()) name_reason(c);
     std::sort(conditions->as_array().begin(), conditions->as_array().end(),
-              [](const json::Value& a, const json::Value& b) { return a.get_string({"type"}) < b.get_string({"type"}); });
+              [](const json::Value& a, const json::Value& b) {
+                return a.get_string({"type"}) < b.get_string({"type"});
+              });
   }
   return out;
 }
@@ -61,16 +70,40 @@ json::Value keys_json(const std::vector<engine::Key>& keys) {
   return out;
 }
 
-json::Value by_queue_json(const std::vector<std::pair<std::string, std::vector<engine::Key>>>& lists) {
+json::Value by_queue_json(
+    const std::vector<std::pair<std::string, std::vector<engine::Key>>>& lists) {
   json::Value out = json::Value::object();
   for (const auto& [queue, keys] : lists) out[queue] = keys_json(keys);
   return out;
 }
 
+// The places where two values differ, with both texts.
+void diff_paths(const std::string& path, const json::Value& a, const json::Value& b,
+                std::string& out) {
+  if (a == b) return;
+  if (a.is_object() && b.is_object()) {
+    for (const auto& [name, member] : a.as_object()) {
+      const json::Value* other = b.find(name);
+      diff_paths(path + "." + name, member, other == nullptr ? json::Value() : *other, out);
+    }
+    for (const auto& [name, member] : b.as_object())
+      if (a.find(name) == nullptr) diff_paths(path + "." + name, json::Value(), member, out);
+    return;
+  }
+  if (a.is_array() && b.is_array() && a.as_array().size() == b.as_array().size()) {
+    for (size_t i = 0; i < a.as_array().size(); ++i)
+      diff_paths(path + "[" + std::to_string(i) + "]", a.as_array()[i], b.as_array()[i], out);
+    return;
+  }
+  out += "\n    " + path + "\n      expected " + json::write_sorted(a) + "\n      actual   " +
+         json::write_sorted(b);
+}
+
 void differ(Differences& out, int64_t step, const std::string& what, const json::Value& expected,
             const json::Value& actual) {
-  out.push_back("step " + std::to_string(step) + " " + what + ":\n    expected " + json::write_sorted(expected) +
-                "\n    actual   " + json::write_sorted(actual));
+  std::string paths;
+  diff_paths("", expected, actual, paths);
+  out.push_back("step " + std::to_string(step) + " " + what + ":" + paths);
 }
 
 }  // namespace
@@ -111,14 +144,17 @@ void CycleReplay::compare_statuses(const json::Value& expected, Differences& out
   std::map<std::string, json::Value> theirs, ours;
   if (const json::Value* list = expected.find("workloads")) {
     for (const json::Value& entry : list->as_array()) {
-      Result<api::v1beta2::WorkloadStatus> status = schema::decode<api::v1beta2::WorkloadStatus>(*entry.find("status"));
+      Result<api::v1beta2::WorkloadStatus> status =
+          schema::decode<api::v1beta2::WorkloadStatus>(*entry.find("status"));
       theirs[std::string(entry.get_string({"ref"}))] =
           status.ok() ? status_json(*status) : json::Value(status.error().message);
     }
   }
   for (const auto& [key, w] : workloads_) {
     auto it = before_.find(key);
-    if (step_ < 0 || (it != before_.end() && it->second == w.status && !theirs.contains(key.text()))) continue;
+    if (step_ < 0 ||
+        (it != before_.end() && it->second == w.status && !theirs.contains(key.text())))
+      continue;
     ours[key.text()] = status_json(w.status);
   }
   for (auto& [ref, status] : theirs) {
@@ -141,24 +177,35 @@ void CycleReplay::compare_statuses(const json::Value& expected, Differences& out
   for (json::Value& e : events)
     if (e.get_string({"message"}) == "*")
       for (const json::Value& o : actual.as_array())
-        if (o.get_string({"ref"}) == e.get_string({"ref"}) && o.get_string({"reason"}) == e.get_string({"reason"}))
+        if (o.get_string({"ref"}) == e.get_string({"ref"}) &&
+            o.get_string({"reason"}) == e.get_string({"reason"}))
           e["message"] = *o.find("message");
   sort_by_text(events);
   if (!(json::Value(events) == actual)) differ(out, step_, "events", events, actual);
 }
 
+// The reference shows what its snapshot holds, and that leaves inactive ClusterQueues out.
+void CycleReplay::drop_inactive(json::Value& by_queue, const std::string& prefix) const {
+  for (const auto& [name, member] : json::Object(by_queue.as_object()))
+    if (name.starts_with(prefix) && name.find("cohort/") != 0 &&
+        !state_->cluster_queue_activity(name.substr(prefix.size())).active)
+      by_queue.as_object().erase(name);
+}
+
 void CycleReplay::compare_queues(const json::Value& expected, Differences& out) {
   json::Value sticky = json::Value::object();
   for (const auto& [queue, key] : state_->sticky_by_queue()) sticky[queue] = key.text();
-  json::Value actual = pruned(json::Value::object({{"active", by_queue_json(state_->active_by_queue())},
-                                                   {"inadmissible", by_queue_json(state_->inadmissible_by_queue())},
-                                                   {"sticky", sticky},
-                                                   {"secondPass", keys_json(state_->second_pass_ready())},
-                                                   {"secondPassWaiting", keys_json(state_->second_pass_waiting())}}));
+  json::Value actual = pruned(
+      json::Value::object({{"active", by_queue_json(state_->active_by_queue())},
+                           {"inadmissible", by_queue_json(state_->inadmissible_by_queue())},
+                           {"sticky", sticky},
+                           {"secondPass", keys_json(state_->second_pass_ready())},
+                           {"secondPassWaiting", keys_json(state_->second_pass_waiting())}}));
   if (const json::Value* queues = expected.find("queues")) last_queues_ = pruned(*queues);
   if (last_queues_.is_null()) last_queues_ = json::Value::object();
   if (!(last_queues_ == actual)) differ(out, step_, "queues", last_queues_, actual);
   json::Value reserved = pruned(by_queue_json(state_->reserved_by_queue()));
+  drop_inactive(reserved, "");
   if (const json::Value* r = expected.find("reserved")) last_reserved_ = pruned(*r);
   if (last_reserved_.is_null()) last_reserved_ = json::Value::object();
   if (!(last_reserved_ == reserved)) differ(out, step_, "reserved", last_reserved_, reserved);
@@ -168,6 +215,7 @@ void CycleReplay::compare_usage(const json::Value& expected, Differences& out) {
   json::Value actual = json::Value::object();
   for (const auto& [node, entries] : state_->tree_usage())
     for (const auto& [fr, amount] : entries) actual[node][fr] = amount.value();
+  drop_inactive(actual, "clusterQueue/");
   if (const json::Value* usage = expected.find("usage")) last_usage_ = pruned(*usage);
   if (last_usage_.is_null()) last_usage_ = json::Value::object();
   if (!(last_usage_ == actual)) differ(out, step_, "usage", last_usage_, actual);
@@ -180,7 +228,8 @@ void CycleReplay::compare_cycle(const json::Value& expected, Differences& out) {
   }
   std::map<std::string, const json::Value*> theirs;
   if (const json::Value* list = expected.find("decisions"))
-    for (const json::Value& d : list->as_array()) theirs[std::string(d.get_string({"workload"}))] = &d;
+    for (const json::Value& d : list->as_array())
+      theirs[std::string(d.get_string({"workload"}))] = &d;
   for (const engine::Decision& d : log_.decisions) {
     auto it = theirs.find(d.key.text());
     if (it == theirs.end()) {
@@ -189,12 +238,14 @@ void CycleReplay::compare_cycle(const json::Value& expected, Differences& out) {
     }
     json::Array targets;
     for (const engine::Target& t : d.targets)
-      targets.push_back(pruned(json::Value::object({{"workload", t.key.text()}, {"reason", engine::preempt_reason_text(t.reason)}})));
-    json::Value ours = json::Value::object({{"mode", d.nominated ? engine::fit_mode_text(d.mode) : ""},
-                                            {"status", engine::entry_status_text(d.status)},
-                                            {"requeueReason", engine::requeue_reason_text(d.requeue)},
-                                            {"borrow", d.borrow},
-                                            {"targets", targets}});
+      targets.push_back(pruned(json::Value::object(
+          {{"workload", t.key.text()}, {"reason", engine::preempt_reason_text(t.reason)}})));
+    json::Value ours =
+        json::Value::object({{"mode", d.nominated ? engine::fit_mode_text(d.mode) : ""},
+                             {"status", engine::entry_status_text(d.status)},
+                             {"requeueReason", engine::requeue_reason_text(d.requeue)},
+                             {"borrow", d.borrow},
+                             {"targets", targets}});
     json::Value wanted = json::Value::object();
     for (const char* field : {"mode", "status", "requeueReason", "borrow", "targets"})
       if (const json::Value* v = it->second->find(field)) wanted[field] = *v;
@@ -202,7 +253,8 @@ void CycleReplay::compare_cycle(const json::Value& expected, Differences& out) {
       ours.erase_path({"requeueReason"});
       wanted.erase_path({"requeueReason"});
     }
-    if (!(pruned(wanted) == pruned(ours))) differ(out, step_, "decision about " + d.key.text(), pruned(wanted), pruned(ours));
+    if (!(pruned(wanted) == pruned(ours)))
+      differ(out, step_, "decision about " + d.key.text(), pruned(wanted), pruned(ours));
     theirs.erase(it);
   }
   for (const auto& [ref, d] : theirs) differ(out, step_, "decision about " + ref, *d, nullptr);
@@ -217,7 +269,8 @@ void CycleReplay::compare_cycle(const json::Value& expected, Differences& out) {
     const json::Value* v = metrics == nullptr ? nullptr : metrics->find(name);
     return v == nullptr ? json::Value::object() : pruned(*v);
   };
-  if (log_.keep_going && !(wanted("preemptionSkips") == skips)) differ(out, step_, "skips", wanted("preemptionSkips"), skips);
+  if (log_.keep_going && !(wanted("preemptionSkips") == skips))
+    differ(out, step_, "skips", wanted("preemptionSkips"), skips);
   if (log_.keep_going && !(wanted("targetRecomputations") == recomputations))
     differ(out, step_, "recomputations", wanted("targetRecomputations"), recomputations);
 }
@@ -230,7 +283,8 @@ void CycleReplay::compare_afs(const json::Value& expected, Differences& out) {
     json::Value v = json::Value::object();
     if (given != nullptr)
       for (const auto& [name, quantity] : given->as_object())
-        if (!api::Quantity::from_json(quantity)->is_zero()) v[name] = api::Quantity::from_json(quantity)->to_string();
+        if (!api::Quantity::from_json(quantity)->is_zero())
+          v[name] = api::Quantity::from_json(quantity)->to_string();
     return v;
   };
   auto nanos = [](const std::vector<std::pair<std::string, engine::Nanos>>& list) {
@@ -242,8 +296,9 @@ void CycleReplay::compare_afs(const json::Value& expected, Differences& out) {
   for (const auto& [ref, account] : last_afs_.as_object()) {
     size_t slash = ref.find('/');
     engine::AfsUsage usage = state_->afs_usage({ref.substr(0, slash), ref.substr(slash + 1)});
-    json::Value theirs = json::Value::object({{"consumed", resources(account.find("consumed"))},
-                                              {"lastUpdate", format_time(*parse_time(account.get_string({"lastUpdate"})))}});
+    json::Value theirs = json::Value::object(
+        {{"consumed", resources(account.find("consumed"))},
+         {"lastUpdate", format_time(*parse_time(account.get_string({"lastUpdate"})))}});
     json::Value penalties = json::Value::object();
     if (const json::Value* list = account.find("penalties"))
       for (const auto& [wl, penalty] : list->as_object()) penalties[wl] = resources(&penalty);
@@ -255,17 +310,19 @@ void CycleReplay::compare_afs(const json::Value& expected, Differences& out) {
     ours["penalties"] = own_penalties;
     // By value: canonical texts of equal amounts may carry another suffix.
     auto same = [&](const json::Value& a, const json::Value& b) {
-      std::function<bool(const json::Value&, const json::Value&)> equal = [&](const json::Value& x, const json::Value& y) {
-        if (x.is_string() && y.is_string()) {
-          if (x == y) return true;
-          auto p = api::Quantity::parse(x.as_string()), q = api::Quantity::parse(y.as_string());
-          return p.ok() && q.ok() && *p == *q;
-        }
-        if (!x.is_object() || !y.is_object() || x.as_object().size() != y.as_object().size()) return false;
-        for (const auto& [name, member] : x.as_object())
-          if (y.find(name) == nullptr || !equal(member, *y.find(name))) return false;
-        return true;
-      };
+      std::function<bool(const json::Value&, const json::Value&)> equal =
+          [&](const json::Value& x, const json::Value& y) {
+            if (x.is_string() && y.is_string()) {
+              if (x == y) return true;
+              auto p = api::Quantity::parse(x.as_string()), q = api::Quantity::parse(y.as_string());
+              return p.ok() && q.ok() && *p == *q;
+            }
+            if (!x.is_object() || !y.is_object() || x.as_object().size() != y.as_object().size())
+              return false;
+            for (const auto& [name, member] : x.as_object())
+              if (y.find(name) == nullptr || !equal(member, *y.find(name))) return false;
+            return true;
+          };
       return equal(a, b);
     };
     if (!same(theirs, ours)) differ(out, step_, "afs of " + ref, theirs, ours);

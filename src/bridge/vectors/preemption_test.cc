@@ -33,11 +33,12 @@ Differences replay_preemption_targets(const json::Value& vector) {
   engine::World& world = state.world();
   engine::WorkloadId id = world.find(load_workload(*input.find("incoming")));
   world.forest.settle();
-  engine::PreemptRequest request{.preemptor = id,
-                                 .queue = world.find_queue(std::string(input.get_string({"clusterQueue"}))),
-                                 .usage = {},
-                                 .needed = {},
-                                 .places_fit = {}};
+  engine::PreemptRequest request{
+      .preemptor = id,
+      .queue = world.find_queue(std::string(input.get_string({"clusterQueue"}))),
+      .usage = {},
+      .needed = {},
+      .places_fit = {}};
   const json::Value& assignment = *input.find("assignment");
   auto fr = [&](std::string_view flavor, std::string_view resource) {
     return world.names.fr(world.names.flavor(flavor), world.names.resource(resource));
@@ -45,12 +46,14 @@ Differences replay_preemption_targets(const json::Value& vector) {
   if (const json::Value* total = assignment.find("totalRequests"))
     for (const auto& [name, amount] : total->as_object()) {
       size_t slash = name.find('/');
-      request.usage.emplace_back(fr(name.substr(0, slash), name.substr(slash + 1)), Amount(amount.as_int()));
+      request.usage.emplace_back(fr(name.substr(0, slash), name.substr(slash + 1)),
+                                 Amount(amount.as_int()));
     }
   for (const json::Value& ps : assignment.find("podSets")->as_array())
     if (const json::Value* flavors = ps.find("flavors"))
       for (const auto& [resource, choice] : flavors->as_object())
-        if (choice.get_string({"mode"}) == "Preempt") request.needed.push_back(fr(choice.get_string({"flavor"}), resource));
+        if (choice.get_string({"mode"}) == "Preempt")
+          request.needed.push_back(fr(choice.get_string({"flavor"}), resource));
   std::set<std::string> ours, theirs;
   {
     engine::Overlay overlay(world);
@@ -59,7 +62,8 @@ Differences replay_preemption_targets(const json::Value& vector) {
   }
   if (const json::Value* targets = vector.find_path({"result", "targets"}))
     for (const json::Value& t : targets->as_array())
-      theirs.insert(std::string(t.get_string({"workload"})) + " " + std::string(t.get_string({"reason"})));
+      theirs.insert(std::string(t.get_string({"workload"})) + " " +
+                    std::string(t.get_string({"reason"})));
   if (ours == theirs) return {};
   auto list = [](const std::set<std::string>& s) {
     std::string out;

@@ -1,5 +1,5 @@
-// Replays scheduling vectors: API objects and steps through the bridge and the engine, and compares what comes out with
-// what is expected. Test code; one thread.
+// Replays scheduling vectors: API objects and steps through the bridge and the engine, and compares
+// what comes out with what is expected. Test code; one thread.
 #pragma once
 
 #include <map>
@@ -58,6 +58,7 @@ class CycleReplay {
   void compare_cycle(const json::Value& expected, Differences& out);
   void compare_afs(const json::Value& expected, Differences& out);
   json::Value events_json() const;
+  void drop_inactive(json::Value& by_queue, const std::string& prefix) const;
 
   const json::Value& vector_;
   FeatureGates gates_;
@@ -65,10 +66,10 @@ class CycleReplay {
   TemplatePool pool_;
   std::unique_ptr<engine::State> state_;
   Instant now_;
-  std::map<std::string, json::Value> others_;                  // "Kind/ns/name" of everything but Workloads
-  std::map<engine::Key, api::v1beta2::Workload> workloads_;    // as in the API
+  std::map<std::string, json::Value> others_;  // "Kind/ns/name" of everything but Workloads
+  std::map<engine::Key, api::v1beta2::Workload> workloads_;  // as in the API
   std::map<engine::Key, api::v1beta2::Workload> delivered_;
-  std::map<engine::Key, api::v1beta2::WorkloadStatus> before_; // statuses at the start of the step
+  std::map<engine::Key, api::v1beta2::WorkloadStatus> before_;  // statuses at the start of the step
   json::Value last_reserved_, last_usage_, last_queues_, last_afs_;
   StepLog log_;
   int64_t step_ = -1;
@@ -80,8 +81,10 @@ Differences replay_preemption_targets(const json::Value& vector);
 
 // Gates and settings of a vector.
 FeatureGates gates_of(const json::Value& vector);
-engine::Settings settings_of(const json::Value& vector, const FeatureGates& gates, RequestRules& rules);
-// The event that tells the engine about an object that is no Workload; nothing for kinds it does not know.
+engine::Settings settings_of(const json::Value& vector, const FeatureGates& gates,
+                             RequestRules& rules);
+// The event that tells the engine about an object that is no Workload; nothing for kinds it does
+// not know.
 std::optional<engine::Event> event_of(const json::Value& object);
 // Without null, empty, 0 and false members.
 json::Value pruned(const json::Value& value);

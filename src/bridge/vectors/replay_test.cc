@@ -37,11 +37,13 @@ engine::Key key_of(std::string ref) {
 FeatureGates gates_of(const json::Value& vector) {
   FeatureGates gates;
   if (const json::Value* given = vector.find("featureGates"))
-    for (const auto& [name, value] : given->as_object()) KUEUE_CHECK(gates.set(name, value.as_bool()).ok(), "bad gate");
+    for (const auto& [name, value] : given->as_object())
+      KUEUE_CHECK(gates.set(name, value.as_bool()).ok(), "bad gate");
   return gates;
 }
 
-engine::Settings settings_of(const json::Value& vector, const FeatureGates& gates, RequestRules& rules) {
+engine::Settings settings_of(const json::Value& vector, const FeatureGates& gates,
+                             RequestRules& rules) {
   engine::Settings settings;
   settings.gates = gates;
   settings.retry_batch = Duration::seconds(3'000'000'000);  // only on request
@@ -52,12 +54,14 @@ engine::Settings settings_of(const json::Value& vector, const FeatureGates& gate
     if (const json::Value* list = fair->find("preemptionStrategies"))
       for (const json::Value& s : list->as_array())
         settings.fair_sharing->strategies.push_back(
-            s.as_string() == "LessThanInitialShare" ? engine::FairPreemptionStrategy::kLessThanInitialShare
-                                                    : engine::FairPreemptionStrategy::kLessThanOrEqualToFinalShare);
+            s.as_string() == "LessThanInitialShare"
+                ? engine::FairPreemptionStrategy::kLessThanInitialShare
+                : engine::FairPreemptionStrategy::kLessThanOrEqualToFinalShare);
   }
   if (const json::Value* afs = config->find("admissionFairSharing")) {
     settings.admission_fair_sharing.emplace();
-    settings.admission_fair_sharing->half_life = *parse_duration(afs->get_string({"usageHalfLifeTime"}, "0"));
+    settings.admission_fair_sharing->half_life =
+        *parse_duration(afs->get_string({"usageHalfLifeTime"}, "0"));
     settings.admission_fair_sharing->sampling_interval =
         *parse_duration(afs->get_string({"usageSamplingInterval"}, "5m"));
     if (const json::Value* weights = afs->find("resourceWeights"))
@@ -68,11 +72,14 @@ engine::Settings settings_of(const json::Value& vector, const FeatureGates& gate
   settings.requeue_by_creation = config->get_string({"requeuingTimestamp"}) == "Creation";
   settings.block_admission = config->get_bool({"waitForPodsReady", "blockAdmission"});
   if (const json::Value* list = config->find_path({"resources", "excludeResourcePrefixes"}))
-    for (const json::Value& prefix : list->as_array()) rules.exclude_prefixes.push_back(prefix.as_string());
+    for (const json::Value& prefix : list->as_array())
+      rules.exclude_prefixes.push_back(prefix.as_string());
   if (const json::Value* list = config->find_path({"resources", "transformations"})) {
     for (const json::Value& t : list->as_array()) {
-      Transformation rule{std::string(t.get_string({"input"})), t.get_string({"strategy"}) != "Replace",
-                          std::string(t.get_string({"multiplyBy"})), {}};
+      Transformation rule{std::string(t.get_string({"input"})),
+                          t.get_string({"strategy"}) != "Replace",
+                          std::string(t.get_string({"multiplyBy"})),
+                          {}};
       if (const json::Value* outputs = t.find("outputs"))
         for (const auto& [resource, factor] : outputs->as_object())
           rule.outputs.push_back({resource, api::Quantity::from_json(factor)->to_string()});
@@ -86,23 +93,31 @@ std::optional<engine::Event> event_of(const json::Value& object) {
   std::string_view kind = object.get_string({"kind"});
   if (kind == "Namespace") {
     auto ns = decoded<api::core::Namespace>(object);
-    return engine::NamespaceChanged{ns.metadata.name, {ns.metadata.labels.begin(), ns.metadata.labels.end()}};
+    return engine::NamespaceChanged{ns.metadata.name,
+                                    {ns.metadata.labels.begin(), ns.metadata.labels.end()}};
   }
   if (kind == "Node") return engine::NodeChanged{to_engine(decoded<api::core::Node>(object))};
   if (kind == "Pod") return to_engine(decoded<api::core::Pod>(object));
-  if (kind == "AdmissionCheck") return engine::CheckChanged{to_engine(decoded<api::v1beta2::AdmissionCheck>(object))};
-  if (kind == "ResourceFlavor") return engine::FlavorChanged{to_engine(decoded<api::v1beta2::ResourceFlavor>(object))};
-  if (kind == "Topology") return engine::TopologyChanged{to_engine(decoded<api::v1beta2::Topology>(object))};
-  if (kind == "Cohort") return engine::CohortChanged{to_engine(decoded<api::v1beta2::Cohort>(object))};
-  if (kind == "ClusterQueue") return engine::ClusterQueueChanged{to_engine(decoded<api::v1beta2::ClusterQueue>(object))};
-  if (kind == "LocalQueue") return engine::LocalQueueChanged{to_engine(decoded<api::v1beta2::LocalQueue>(object))};
+  if (kind == "AdmissionCheck")
+    return engine::CheckChanged{to_engine(decoded<api::v1beta2::AdmissionCheck>(object))};
+  if (kind == "ResourceFlavor")
+    return engine::FlavorChanged{to_engine(decoded<api::v1beta2::ResourceFlavor>(object))};
+  if (kind == "Topology")
+    return engine::TopologyChanged{to_engine(decoded<api::v1beta2::Topology>(object))};
+  if (kind == "Cohort")
+    return engine::CohortChanged{to_engine(decoded<api::v1beta2::Cohort>(object))};
+  if (kind == "ClusterQueue")
+    return engine::ClusterQueueChanged{to_engine(decoded<api::v1beta2::ClusterQueue>(object))};
+  if (kind == "LocalQueue")
+    return engine::LocalQueueChanged{to_engine(decoded<api::v1beta2::LocalQueue>(object))};
   return std::nullopt;
 }
 
 CycleReplay::CycleReplay(const json::Value& vector) : vector_(vector), gates_(gates_of(vector)) {
   state_ = std::make_unique<engine::State>(settings_of(vector, gates_, rules_));
   now_ = *parse_time(vector.get_string({"clock"}));
-  if (const json::Value* faults = vector.find("faults")) fail_status_patches_ = !faults->as_array().empty();
+  if (const json::Value* faults = vector.find("faults"))
+    fail_status_patches_ = !faults->as_array().empty();
 }
 
 void CycleReplay::tell(const json::Value& object) {
@@ -150,7 +165,8 @@ void CycleReplay::load() {
     }
   }
   if (const json::Value* list = seed->find("secondPass"))
-    for (const json::Value& ref : list->as_array()) state_->apply(engine::SecondPassReady{key_of(ref.as_string())});
+    for (const json::Value& ref : list->as_array())
+      state_->apply(engine::SecondPassReady{key_of(ref.as_string())});
 }
 
 Differences CycleReplay::run() {
@@ -199,11 +215,14 @@ void CycleReplay::execute(const json::Value& step) {
   }
   if (op == "evictDone") evict_done(step);
   if (op == "setChecks") set_checks(step);
-  if (op == "unhealthyNode") workload(ref).status.unhealthy_nodes.push_back({std::string(step.get_string({"node"}))});
+  if (op == "unhealthyNode")
+    workload(ref).status.unhealthy_nodes.push_back({std::string(step.get_string({"node"}))});
   deliver();
 }
 
-api::v1beta2::Workload& CycleReplay::workload(const std::string& ref) { return workloads_[key_of(ref)]; }
+api::v1beta2::Workload& CycleReplay::workload(const std::string& ref) {
+  return workloads_[key_of(ref)];
+}
 
 void CycleReplay::deliver() {
   for (const auto& [key, w] : workloads_) {
@@ -232,7 +251,8 @@ void CycleReplay::set_checks(const json::Value& step) {
 
 void CycleReplay::patch(const json::Value& step) {
   const json::Value& object = *step.find("object");
-  std::string ref = step.find("ref") != nullptr ? std::string(step.get_string({"ref"})) : ref_of(object);
+  std::string ref =
+      step.find("ref") != nullptr ? std::string(step.get_string({"ref"})) : ref_of(object);
   if (ref.starts_with("Workload/")) {
     api::v1beta2::Workload& w = workload(ref);
     json::Value merged = json::apply_merge_patch(schema::encode(w), object);
@@ -256,11 +276,15 @@ void CycleReplay::remove(const std::string& ref) {
   }
   others_.erase(ref);
   if (ref.starts_with("Node/")) return state_->apply(engine::NodeDeleted{ref.substr(5)});
-  if (ref.starts_with("Pod/")) return state_->apply(engine::ForeignPodDeleted{key_of(ref.substr(4))});
-  if (ref.starts_with("ClusterQueue/")) return state_->apply(engine::ClusterQueueDeleted{ref.substr(13)});
+  if (ref.starts_with("Pod/"))
+    return state_->apply(engine::ForeignPodDeleted{key_of(ref.substr(4))});
+  if (ref.starts_with("ClusterQueue/"))
+    return state_->apply(engine::ClusterQueueDeleted{ref.substr(13)});
   if (ref.starts_with("Cohort/")) return state_->apply(engine::CohortDeleted{ref.substr(7)});
-  if (ref.starts_with("LocalQueue/")) return state_->apply(engine::LocalQueueDeleted{key_of(ref.substr(11))});
-  if (ref.starts_with("ResourceFlavor/")) return state_->apply(engine::FlavorDeleted{ref.substr(15)});
+  if (ref.starts_with("LocalQueue/"))
+    return state_->apply(engine::LocalQueueDeleted{key_of(ref.substr(11))});
+  if (ref.starts_with("ResourceFlavor/"))
+    return state_->apply(engine::FlavorDeleted{ref.substr(15)});
   KUEUE_CHECK(false, "unknown kind in a delete step");
 }
 
@@ -286,7 +310,8 @@ void CycleReplay::write(const engine::Command& command) {
     }
   } else if (const auto* evicted = std::get_if<engine::Evict>(&command)) {
     if (evicted->reason == engine::EvictReason::kPreempted)
-      log_.preempted.push_back(evicted->key.text() + " " + engine::preempt_reason_text(evicted->preempt_reason) + " " +
+      log_.preempted.push_back(evicted->key.text() + " " +
+                               engine::preempt_reason_text(evicted->preempt_reason) + " " +
                                evicted->preemptor.text());
     if (fail_status_patches_) return state_->apply(engine::EvictionFailed{evicted->key});
     apply_evict(workloads_.at(evicted->key), *evicted, context());

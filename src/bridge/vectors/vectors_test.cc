@@ -1,5 +1,6 @@
-// Runs every vector of the shared folders, and holds what passes: test/vectors/passing.txt lists one vector per line and
-// only grows. UPDATE_PASSING=1 rewrites it; VECTOR_ONLY=text runs matching ids and prints their differences.
+// Runs every vector of the shared folders, and holds what passes: test/vectors/passing.txt lists
+// one vector per line and only grows. UPDATE_PASSING=1 rewrites it; VECTOR_ONLY=text runs matching
+// ids and prints their differences.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +26,8 @@ std::string env(const char* name) {
 }
 
 fs::path shared() {
-  return env("KUEUE_SHARED").empty() ? fs::path(KUEUE_SOURCE_DIR) / ".." / "shared" : fs::path(env("KUEUE_SHARED"));
+  return env("KUEUE_SHARED").empty() ? fs::path(KUEUE_SOURCE_DIR) / ".." / "shared"
+                                     : fs::path(env("KUEUE_SHARED"));
 }
 
 std::string read(const fs::path& path) {

@@ -20,7 +20,9 @@ Admission build_admission(const World& world, const Entry& entry) {
     out.name = w.pod_sets[ps.index].name;
     for (const FlavorChoice& f : ps.flavors)
       out.flavors.emplace_back(world.names.text(f.resource), world.names.text(f.flavor));
-    out.usage = world.names.amounts(ps.requests);
+    for (const auto& [resource, amount] : ps.requests)  // what no group covers is not charged
+      if (ps.choice(resource) != nullptr)
+        out.usage.emplace_back(world.names.text(resource), amount.value());
     out.count = ps.count;
     out.topology = ps.topology;
     out.delayed = ps.delayed;

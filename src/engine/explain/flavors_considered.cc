@@ -1,5 +1,7 @@
 #include "engine/explain/flavors_considered.h"
 
+#include <algorithm>
+
 namespace kueue::engine {
 namespace {
 
@@ -20,7 +22,15 @@ std::string flavors_considered(const Workload& workload, const Assignment& assig
   std::string out;
   for (const PodSetResult& ps : assignment.pod_sets) {
     std::string line;
-    for (const FlavorAttempt& a : ps.attempts) {
+    std::vector<const FlavorAttempt*> attempts;
+    for (const FlavorAttempt& a : ps.attempts) attempts.push_back(&a);
+    // A flavor stands in one resource group only; attempts of equal name keep their order in
+    // memory.
+    std::sort(attempts.begin(), attempts.end(), [](const FlavorAttempt* a, const FlavorAttempt* b) {
+      return a->flavor != b->flavor ? a->flavor < b->flavor : a < b;
+    });
+    for (const FlavorAttempt* attempt : attempts) {
+      const FlavorAttempt& a = *attempt;
       if (a.mode == PreemptMode::kFit && a.borrow == 0 && a.reasons.empty()) continue;
       line += (line.empty() ? "" : ", ") + attempt_text(a);
     }

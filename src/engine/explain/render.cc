@@ -3,6 +3,15 @@
 #include "engine/explanation.h"
 
 namespace kueue::engine {
+namespace {
+
+// Requests know no Unlimited: the largest one shows its number.
+std::string request_text(const std::string& resource, Amount amount) {
+  if (!amount.is_unlimited()) return quantity_text(resource, amount);
+  return std::to_string(amount.value()) + (resource == "cpu" ? "m" : "");
+}
+
+}  // namespace
 
 std::string render(const Reason& r) {
   switch (r.kind) {
@@ -16,8 +25,8 @@ std::string render(const Reason& r) {
       return "resource " + r.resource + " unavailable in ClusterQueue";
     case ReasonKind::kExceedsCapacity:
       return "insufficient quota for " + r.resource + " in flavor " + r.flavor +
-             ", previously considered podsets requests (" + quantity_text(r.resource, r.a) +
-             ") + current podset request (" + quantity_text(r.resource, r.b) +
+             ", previously considered podsets requests (" + request_text(r.resource, r.a) +
+             ") + current podset request (" + request_text(r.resource, r.b) +
              ") > maximum capacity (" + quantity_text(r.resource, r.c) + ")";
     case ReasonKind::kWaitingForQuota:
       return "insufficient unused quota for " + r.resource + " in flavor " + r.flavor + ", " +

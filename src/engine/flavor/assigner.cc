@@ -42,6 +42,10 @@ bool try_next(const Quality& q, const Fungibility& f) {
   return q.borrow > 0 && f.when_can_borrow == FungibilityPolicy::kTryNextFlavor;
 }
 
+PendingReason more_severe(PendingReason a, PendingReason b) {
+  return severity(b) > severity(a) ? b : a;
+}
+
 // Pod sets that share flavors.
 struct PodSetGroup {
   std::vector<size_t> members;  // pod set indexes
@@ -147,35 +151,37 @@ bool Assigner::assign_group(const PodSetGroup& group) {
   std::vector<FlavorChoice> flavors;
   bool failed = false;
   bool kept = !results_[group.members.front()].flavors.empty();
+  std::vector<const GroupRecord*> looked_at;
   for (const auto& [resource, amount] : group.requests) {
     if (kept) break;
-    if (std::any_of(flavors.begin(), flavors.end(),
-                    [&](const auto& f) { return f.resource == resource; }))
-      continue;
     const GroupRecord* resources = queue_.group_of(resource);
     if (resources == nullptr) {
       if (amount.is_zero() ||
           (world_.settings.ignore_undeclared && world_.gate(Gate::kQuotaCheckStrategy)))
         continue;
-      status.reasons.push_back({.kind = ReasonKind::kResourceUnavailable,
-                                .flavor = {},
-                                .resource = world_.names.text(resource),
-                                .detail = {},
-                                .a = {},
-                                .b = {},
-                                .c = {}});
-      flavors.clear();
       failed = true;
-      break;
+      status.reasons.clear();
+      status.no_fit = more_severe(status.no_fit, PendingReason::kNoMatchingFlavor);
+      status.reasons.push_back(
+          {ReasonKind::kResourceUnavailable, {}, world_.names.text(resource), {}, {}, {}, {}});
+      continue;
     }
-    std::vector<FlavorChoice> found = find_flavors(group, resource, status);
-    if (found.empty()) {
-      flavors.clear();
+    if (std::find(looked_at.begin(), looked_at.end(), resources) != looked_at.end()) continue;
+    looked_at.push_back(resources);
+    PodSetResult found;
+    std::vector<FlavorChoice> choices = find_flavors(group, resource, found);
+    status.attempts.insert(status.attempts.end(), found.attempts.begin(), found.attempts.end());
+    if (choices.empty()) {
+      // The last resource group that fails speaks alone; the most severe reason stands.
       failed = true;
-      break;
+      status.reasons = std::move(found.reasons);
+      status.no_fit = more_severe(status.no_fit, found.no_fit);
+    } else if (!failed) {
+      status.reasons.insert(status.reasons.end(), found.reasons.begin(), found.reasons.end());
+      flavors.insert(flavors.end(), choices.begin(), choices.end());
     }
-    flavors.insert(flavors.end(), found.begin(), found.end());
   }
+  if (failed) flavors.clear();
   for (size_t member : group.members) {
     PodSetResult& result = results_[member];
     if (!kept) {
@@ -295,7 +301,7 @@ Quality Assigner::fit(const PodSetGroup& group, FrId fr, Amount request,
     reason.b = value - assumed;
     reason.c = capacity;
     reasons.push_back(std::move(reason));
-    no_fit = PendingReason::kExceedsMaxQuota;
+    no_fit = more_severe(no_fit, PendingReason::kExceedsMaxQuota);
     return {PreemptMode::kNoFit, 0};
   }
   Forest::Subtree subtree = forest.lowest_subtree_that_fits(queue_.node, fr, value);
@@ -304,7 +310,7 @@ Quality Assigner::fit(const PodSetGroup& group, FrId fr, Amount request,
   reason.kind = ReasonKind::kWaitingForQuota;
   reason.a = value - available;
   reasons.push_back(std::move(reason));
-  no_fit = PendingReason::kWaitingForQuota;
+  no_fit = more_severe(no_fit, PendingReason::kWaitingForQuota);
   if (value <= forest.nominal(queue_.node, fr) || subtree.below_root ||
       may_preempt_while_borrowing()) {
     Simulation simulation = simulate_preemption(overlay_, id_, queue_id_, fr, value);
@@ -337,6 +343,7 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
     attempted = i;
     FlavorId flavor = resources.flavors[static_cast<size_t>(i)];
     FlavorAttempt attempt;
+    attempt.no_fit = PendingReason::kNone;
     attempt.flavor = world_.names.text(flavor);
     std::optional<Reason> no = excluded(group, flavor, requests);
     if (!no) no = mismatch(group, resources, flavor);
@@ -360,12 +367,11 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
       } else {
         quality = fit(group, world_.names.fr(flavor, r), amount, attempt.reasons, attempt.no_fit);
       }
+      attempt.borrow = std::max(attempt.borrow, quality.borrow);
       if (worse(quality, representative, fungibility.preference)) representative = quality;
-      if (representative.mode == PreemptMode::kNoFit) break;
       choices.push_back({r, flavor, quality.mode, quality.borrow, -1});
     }
     attempt.mode = representative.mode;
-    attempt.borrow = representative.borrow;
     reasons.insert(reasons.end(), attempt.reasons.begin(), attempt.reasons.end());
     if (representative.mode == PreemptMode::kNoFit) {
       note_no_fit(attempt.no_fit);
@@ -389,9 +395,7 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
   for (FlavorChoice& choice : best) choice.tried = fungible && !at_end ? attempted : -1;
   if (best_quality.mode != PreemptMode::kFit) {
     status.reasons.insert(status.reasons.end(), reasons.begin(), reasons.end());
-    if (best.empty() &&
-        (status.no_fit == PendingReason::kNone || severity(least_severe) > severity(status.no_fit)))
-      status.no_fit = least_severe;
+    if (best.empty()) status.no_fit = least_severe;
   }
   return best;
 }

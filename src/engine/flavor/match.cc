@@ -7,27 +7,18 @@
 namespace kueue::engine {
 namespace {
 
-bool has_key(const World& world, const GroupRecord& group, const std::string& key) {
-  for (FlavorId flavor : group.flavors)
-    if (find_label(world.flavors[flavor].spec.node_labels, key) != nullptr) return true;
-  return false;
-}
-
-// Only keys that some flavor of the group labels take part; a term without such keys lets every
-// flavor pass.
-bool affinity_matches(const World& world, const GroupRecord& group, const Flavor& flavor,
-                      const PodTemplate& pod) {
+// Only keys that the flavor itself labels take part; a term without such keys lets the flavor pass.
+bool affinity_matches(const Flavor& flavor, const PodTemplate& pod) {
   for (const auto& [key, value] : pod.node_selector) {
-    if (!has_key(world, group, key)) continue;
     const std::string* have = find_label(flavor.node_labels, key);
-    if (have == nullptr || *have != value) return false;
+    if (have != nullptr && *have != value) return false;
   }
   if (!pod.required_affinity || pod.required_affinity->empty()) return true;
   bool any = false;
   for (const NodeSelectorTerm& term : *pod.required_affinity) {
     bool relevant = false, holds = true;
     for (const LabelRequirement& r : term.expressions) {
-      if (!has_key(world, group, r.key)) continue;
+      if (find_label(flavor.node_labels, r.key) == nullptr) continue;
       relevant = true;
       holds = holds && matches(r, flavor.node_labels);
     }
@@ -106,7 +97,7 @@ std::optional<Reason> flavor_mismatch(const World& world, const QueueRecord& que
     reason.detail = taint_struct_text(*taint);
     return reason;
   }
-  if (!affinity_matches(world, group, flavor.spec, *ps.pod)) {
+  if (!affinity_matches(flavor.spec, *ps.pod)) {
     reason.kind = ReasonKind::kAffinity;
     return reason;
   }

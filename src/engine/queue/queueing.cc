@@ -173,7 +173,8 @@ void push_or_update(World& world, WorkloadId id, const Workload* before) {
 void push_from_local_queue(World& world, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
   QueueId queue = target_queue(world, r);
-  if (queue.valid() && !r.reservation && admissible(world, *r.object)) put(world, id, queue, Place::kActive);
+  if (queue.valid() && !r.reservation && admissible(world, *r.object))
+    put(world, id, queue, Place::kActive);
 }
 
 void remove_from_queue(World& world, WorkloadId id) {

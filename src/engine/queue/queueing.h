@@ -17,7 +17,8 @@ Instant queue_timestamp(const World& world, const Workload& workload);
 // Puts the workload where it belongs after it was created or changed. `before` is its previous
 // version, null when it is new or comes back from a reservation.
 void push_or_update(World& world, WorkloadId id, const Workload* before);
-// Its LocalQueue or ClusterQueue appeared: to the heap, also while its back-off lasts, as after a start.
+// Its LocalQueue or ClusterQueue appeared: to the heap, also while its back-off lasts, as after a
+// start.
 void push_from_local_queue(World& world, WorkloadId id);
 // Takes it out of heap and inadmissible set, and forgets that it was a preemptor.
 void remove_from_queue(World& world, WorkloadId id);
