@@ -6,6 +6,9 @@ namespace {
 
 constexpr int kConcurrency = 4;
 constexpr std::string_view kByOwner = "owner";
+// Changes of Pods are gathered for this long, as the real controller does: Pods that end together are
+// counted in one write.
+constexpr Duration kPodBatch = Duration::seconds(1);
 
 kube::ObjectReference reference(const json::Value& job) {
   kube::ObjectKey key = key_of(job);
@@ -42,7 +45,8 @@ JobController::JobController(std::shared_ptr<wire::Transport> transport, kube::E
     if (owners == nullptr || !owners->is_array()) return;
     for (const json::Value& owner : owners->as_array())
       if (owner.get_bool({"controller"}) && owner.get_string({"kind"}) == "Job")
-        controller_->enqueue({key_of(pod).namespace_, std::string(owner.get_string({"name"}))});
+        controller_->enqueue_after(
+            {key_of(pod).namespace_, std::string(owner.get_string({"name"}))}, kPodBatch);
   });
 }
 
@@ -105,6 +109,7 @@ Result<void> JobController::carry_out(const json::Value& job, const JobPlan& pla
   }
   KUEUE_TRY(write_status(job, plan));
   KUEUE_TRY(release_pods(job, plan.release));
+  if (!plan.release.empty()) controller_->enqueue(key_of(job));  // count them
   KUEUE_TRY(remove_pods(job, plan));
   return create_pods(job, plan);
 }
