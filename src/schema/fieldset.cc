@@ -255,4 +255,41 @@ bool FieldSet::contains_all(const json::Value& fields_v1, const FieldSet& set) {
   return true;
 }
 
+void FieldSet::subtract_from(json::Value& fields_v1, const FieldSet& set) {
+  json::Object& object = fields_v1.as_object();
+  for (const Node& node : set.nodes_) {
+    json::Value* below = object.find(node.element);
+    if (below == nullptr || !below->is_object()) continue;
+    json::Object& inner = below->as_object();
+    const bool was_leaf = inner.empty();
+    bool member = was_leaf || inner.contains(".");
+    if (node.member && member) {
+      inner.erase(".");
+      member = false;
+    }
+    if (!node.children.empty() && !was_leaf) subtract_from(*below, node.children);
+    if (member && inner.size() == 1 && inner.contains(".")) inner.clear();
+    if (!member && inner.empty()) object.erase(node.element);
+  }
+}
+
+void FieldSet::add_to(json::Value& fields_v1, const FieldSet& set) {
+  json::Object& object = fields_v1.as_object();
+  for (const Node& node : set.nodes_) {
+    json::Value* below = object.find(node.element);
+    if (below == nullptr || !below->is_object()) {
+      FieldSet one;
+      one.nodes_.push_back(node);
+      json::Value encoded = one.encode();
+      object.set(node.element, std::move(encoded.as_object().begin()->second));
+      continue;
+    }
+    json::Object& inner = below->as_object();
+    const bool member = node.member || inner.empty() || inner.contains(".");
+    if (member && !inner.contains(".") && (!node.children.empty() || !inner.empty()))
+      inner.set(".", json::Value::object());
+    add_to(*below, node.children);
+  }
+}
+
 }  // namespace kueue::schema

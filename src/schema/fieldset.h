@@ -59,6 +59,10 @@ class FieldSet {
   // all of it.
   static bool intersects(const json::Value& fields_v1, const FieldSet& set);
   static bool contains_all(const json::Value& fields_v1, const FieldSet& set);
+  // The same as without() and united() on an encoded set, at the cost of `set` alone. The value
+  // must be an object.
+  static void subtract_from(json::Value& fields_v1, const FieldSet& set);
+  static void add_to(json::Value& fields_v1, const FieldSet& set);
 
  private:
   std::vector<Node> nodes_;  // sorted by element, none empty

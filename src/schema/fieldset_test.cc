@@ -48,6 +48,30 @@ TEST(FieldSet, Algebra) {
   EXPECT_FALSE(FieldSet::contains_all(parse_or_die(kB), set(R"({"f:spec":{}})")));
 }
 
+TEST(FieldSet, EncodedSetsChangeAsDecodedOnesDo) {
+  const std::string_view texts[] = {
+      kA,
+      kB,
+      "{}",
+      R"({"f:spec":{}})",
+      R"({"f:spec":{".":{},"f:a":{}}})",
+      R"({"f:spec":{"f:a":{"f:deep":{}},"f:l":{"k:{\"name\":\"x\",\"port\":80}":{}}}})",
+      R"({"f:spec":{"f:l":{"k:{\"name\":\"x\",\"port\":80}":{"f:v":{}}},"f:s":{"v:\"q\"":{}}},"f:z":{"f:y":{}}})"};
+  for (std::string_view left : texts) {
+    for (std::string_view right : texts) {
+      SCOPED_TRACE(std::string(left) + " and " + std::string(right));
+      json::Value added = parse_or_die(left);
+      FieldSet::add_to(added, set(right));
+      EXPECT_EQ(json::write_sorted(added),
+                json::write_sorted(set(left).united(set(right)).encode()));
+      json::Value less = parse_or_die(left);
+      FieldSet::subtract_from(less, set(right));
+      EXPECT_EQ(json::write_sorted(less),
+                json::write_sorted(set(left).without(set(right)).encode()));
+    }
+  }
+}
+
 TEST(FieldSet, PathsForPeople) {
   const std::vector<std::string> expected = {".spec", ".spec.a", ".spec.l[name=\"x\",port=80]",
                                              ".spec.l[name=\"x\",port=80].v", ".spec.s[=\"q\"]"};

@@ -48,7 +48,6 @@ class Entry {
                                            {"fieldsV1", json::Value::object()}});
     if (!subresource.empty()) raw["subresource"] = subresource;
     Entry entry(std::move(raw));
-    entry.set_ = FieldSet();
     return entry;
   }
 
@@ -72,13 +71,8 @@ class Entry {
                        applies() ? std::string_view() : api_version(), subresource());
   }
 
-  // Probes that do not decode.
-  bool intersects(const FieldSet& other) const {
-    if (set_) return !set_->intersected(other).empty();
-    return FieldSet::intersects(encoded(), other);
-  }
+  bool intersects(const FieldSet& other) const { return FieldSet::intersects(encoded(), other); }
   bool contains_all(const FieldSet& other) const {
-    if (set_) return other.without(*set_).empty();
     return FieldSet::contains_all(encoded(), other);
   }
   const FieldSet& set() {
@@ -89,11 +83,22 @@ class Entry {
     return *set_;
   }
   void assign(FieldSet set) {
+    raw_["fieldsV1"] = set.encode();
     set_ = std::move(set);
     changed_ = true;
   }
-  // True when assign() left nothing.
-  bool is_spent() const { return changed_ && set_->empty(); }
+  void add(const FieldSet& other) {
+    FieldSet::add_to(fields(), other);
+    set_.reset();
+    changed_ = true;
+  }
+  void subtract(const FieldSet& other) {
+    FieldSet::subtract_from(fields(), other);
+    set_.reset();
+    changed_ = true;
+  }
+  // True when a change left nothing.
+  bool is_spent() const { return changed_ && encoded().as_object().empty(); }
   void set_version(std::string_view version) { raw_["apiVersion"] = version; }
   void set_time(Instant now) { raw_["time"] = format_time(now); }
   void copy_time(const Entry& other) {
@@ -104,20 +109,22 @@ class Entry {
     return time.ok() ? time.value().ns / 1'000'000'000 : 0;
   }
 
-  json::Value encode() && {
-    if (changed_) raw_["fieldsV1"] = set_->encode();
-    return std::move(raw_);
-  }
+  json::Value encode() && { return std::move(raw_); }
 
  private:
   const json::Value& encoded() const {
     static const json::Value kNothing = json::Value::object();
     const json::Value* fields = raw_.find("fieldsV1");
-    return fields != nullptr ? *fields : kNothing;
+    return fields != nullptr && fields->is_object() ? *fields : kNothing;
+  }
+  json::Value& fields() {
+    json::Value& fields = raw_["fieldsV1"];
+    if (!fields.is_object()) fields = json::Value::object();
+    return fields;
   }
 
   json::Value raw_;
-  std::optional<FieldSet> set_;
+  std::optional<FieldSet> set_;  // decoded when asked for
   bool changed_ = false;
 };
 
@@ -132,15 +139,25 @@ bool is_entry(const json::Value& value) {
          (fields == nullptr || fields->is_object());
 }
 
-// nullopt when the list is absent, empty or cannot be read.
-std::optional<Entries> read_entries(const json::Value* list) {
-  if (list == nullptr || !list->is_array() || list->as_array().empty()) return std::nullopt;
+// False when the list is absent, empty or cannot be read.
+bool is_readable(const json::Value* list) {
+  if (list == nullptr || !list->is_array() || list->as_array().empty()) return false;
+  return std::all_of(list->as_array().begin(), list->as_array().end(), is_entry);
+}
+
+// No entries when the list cannot be read.
+Entries copy_entries(const json::Value* list) {
   Entries entries;
+  if (!is_readable(list)) return entries;
   entries.reserve(list->as_array().size());
-  for (const json::Value& item : list->as_array()) {
-    if (!is_entry(item)) return std::nullopt;
-    entries.emplace_back(item);
-  }
+  for (const json::Value& item : list->as_array()) entries.emplace_back(item);
+  return entries;
+}
+
+Entries move_entries(json::Value& list) {
+  Entries entries;
+  entries.reserve(list.as_array().size());
+  for (json::Value& item : list.as_array()) entries.emplace_back(std::move(item));
   return entries;
 }
 
@@ -154,14 +171,16 @@ bool is_reset(const json::Value* list) {
          list->as_array()[0].is_object() && list->as_array()[0].as_object().empty();
 }
 
-Entries entries_of_request(const json::Value* before, const json::Value& after, bool from_request) {
-  if (from_request) {
-    const json::Value* own = managed_fields(&after);
-    if (is_reset(own)) return {};
-    if (auto entries = read_entries(own)) return std::move(*entries);
+// Takes the entries out of the request where they count, else those of the object before.
+Entries take_entries(const json::Value* before, json::Value& after, bool from_request) {
+  json::Value* own = after.find_path({"metadata", "managedFields"});
+  const json::Value* old = managed_fields(before);
+  if (from_request && is_reset(own)) return {};
+  if (is_readable(own)) {
+    // Clients mostly send back what they got; moving is cheaper than copying.
+    if (from_request || (old != nullptr && *old == *own)) return move_entries(*own);
   }
-  if (auto entries = read_entries(managed_fields(before))) return std::move(*entries);
-  return {};
+  return copy_entries(old);
 }
 
 // Comparisons of one write, per version that some entry speaks.
@@ -221,15 +240,8 @@ void take_from_others(Entries& entries, size_t keep, Differences& differences) {
       entry.assign(FieldSet());
       continue;
     }
-    const bool loses_changed = i != keep && entry.intersects(found->changed);
-    const bool loses_removed = entry.intersects(found->removed);
-    if (loses_changed || (i == keep && loses_removed)) {
-      FieldSet left = entry.set();
-      if (i != keep) left = left.without(found->changed);
-      entry.assign(left.without(found->removed));
-    } else if (loses_removed) {
-      entry.assign(entry.set().without(found->removed));
-    }
+    if (i != keep && entry.intersects(found->changed)) entry.subtract(found->changed);
+    if (entry.intersects(found->removed)) entry.subtract(found->removed);
   }
 }
 
@@ -276,7 +288,7 @@ void cap_entries(Entries& entries) {
     }
     if (bucket->second == at) continue;
     Entry& into = entries[bucket->second];
-    into.assign(into.set().united(entry.set()));
+    into.add(entry.set());
     into.copy_time(entry);
     entry.assign(FieldSet());
     --count;
@@ -442,7 +454,7 @@ class Application {
       for (std::string_view name : {"apiVersion", "kind"})
         if (const json::Value* value = config.find(name)) live_[name] = *value;
     }
-    if (auto entries = read_entries(managed_fields(live))) entries_ = std::move(*entries);
+    entries_ = copy_entries(managed_fields(live));
     if (live != nullptr && entries_.empty()) {
       // Nobody tracked this object so far: what is there belongs to no applier.
       update_entries(entries_, json::Value::object(), live_, context, kBeforeFirstApply);
@@ -516,7 +528,7 @@ class Application {
 json::Value track_update(const json::Value* before, json::Value after,
                          const WriteContext& context) {
   static const json::Value kNothing = json::Value::object();
-  Entries entries = entries_of_request(before, after, context.subresource.empty());
+  Entries entries = take_entries(before, after, context.subresource.empty());
   after.erase_path({"metadata", "managedFields"});
   // An object that nobody tracks stays so until something is applied to it.
   if (before != nullptr && entries.empty()) return after;
