@@ -77,6 +77,7 @@ std::string identity(const EventSink::Event& event) {
   add(event.controller);
   add_reference(event.regarding);
   if (event.related) add_reference(*event.related);
+  if (event.by_note) add(event.note);
   return key;
 }
 

@@ -50,6 +50,8 @@ class EventSink {
     std::string controller;  // reportingController
     ObjectReference regarding;
     std::optional<ObjectReference> related = {};
+    // Events with other notes are other events, as the older recorder of client-go has it.
+    bool by_note = false;
   };
   void emit(Event event);
   // True when nothing waits to be written. For tests and for the end of the process.
@@ -64,14 +66,14 @@ class EventSink {
 // One controller's handle on the sink.
 class EventRecorder {
  public:
-  EventRecorder(std::shared_ptr<EventSink> sink, std::string controller)
-      : sink_(std::move(sink)), controller_(std::move(controller)) {}
+  EventRecorder(std::shared_ptr<EventSink> sink, std::string controller, bool by_note = false)
+      : sink_(std::move(sink)), controller_(std::move(controller)), by_note_(by_note) {}
 
   void emit(const ObjectReference& regarding, EventType type, std::string_view reason,
             std::string_view action, std::string note,
             std::optional<ObjectReference> related = {}) const {
     sink_->emit({type, std::string(reason), std::string(action), std::move(note), controller_,
-                 regarding, std::move(related)});
+                 regarding, std::move(related), by_note_});
   }
   void normal(const ObjectReference& regarding, std::string_view reason, std::string note) const {
     emit(regarding, EventType::kNormal, reason, reason, std::move(note));
@@ -84,6 +86,7 @@ class EventRecorder {
  private:
   std::shared_ptr<EventSink> sink_;
   std::string controller_;
+  bool by_note_ = false;
 };
 
 }  // namespace kueue::kube

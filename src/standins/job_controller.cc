@@ -5,6 +5,8 @@ namespace kueue::standins {
 namespace {
 
 constexpr int kConcurrency = 4;
+// Changes of Pods are taken together: those that end at the same moment count together.
+constexpr Duration kPodBatch = Duration::millis(50);
 constexpr std::string_view kByOwner = "owner";
 // Changes of Pods are gathered for this long, as the real controller does: Pods that end together are
 // counted in one write.
@@ -23,7 +25,7 @@ bool gone(const Error& error) { return error.code == ErrorCode::kNotFound; }
 JobController::JobController(std::shared_ptr<wire::Transport> transport, kube::Executor& executor)
     : client_(std::make_shared<kube::Client>(std::move(transport), "kube-controller-manager")),
       sink_(std::make_shared<kube::EventSink>(client_, executor, "")),
-      recorder_(sink_, "job-controller"),
+      recorder_(sink_, "job-controller", /*by_note=*/true),
       clock_(executor.clock()),
       jobs_(make_informer(client_, executor, jobs())),
       pods_(make_informer(client_, executor, pods())) {
@@ -34,6 +36,9 @@ JobController::JobController(std::shared_ptr<wire::Transport> transport, kube::E
       executor, std::move(options), [this](const kube::ObjectKey& key) { return reconcile(key); });
   jobs_->add_handler([this](const DocumentPtr& old, const DocumentPtr& now) {
     controller_->enqueue(key_of((now ? now : old)->json));
+    if (now) return;
+    std::lock_guard lock(mutex_);
+    backoffs_.erase(uid_of(old->json));
   });
   pods_->add_index(std::string(kByOwner), [](const Document& pod) {
     std::string owner = controller_uid(pod.json);
@@ -93,7 +98,11 @@ Result<kube::ReconcileResult> JobController::reconcile(const kube::ObjectKey& ke
     return kube::ReconcileResult{};
   std::vector<const json::Value*> pods;
   for (const DocumentPtr& pod : owned) pods.push_back(&pod->json);
-  JobPlan plan = plan_job(job, pods, clock_.now());
+  JobPlan plan;
+  {
+    std::lock_guard lock(mutex_);
+    plan = plan_job(job, pods, clock_.now(), backoffs_[uid_of(job)]);
+  }
   KUEUE_TRY(carry_out(job, plan));
   return kube::ReconcileResult{plan.look_again};
 }
@@ -126,11 +135,6 @@ Result<void> JobController::write_status(const json::Value& job, const JobPlan& 
     return std::move(written).error();
   }
   jobs_->absorb(*written);
-  if (job.find_path({"spec", "backoffLimitPerIndex"}) != nullptr ||
-      job.find_path({"spec", "successPolicy"}) != nullptr)
-    recorder_.warning(
-        reference(job), "NotSupported",
-        "backoffLimitPerIndex and successPolicy are not followed by this Job controller");
   for (const JobEvent& event : plan.events)
     recorder_.emit(reference(job),
                    event.warning ? kube::EventType::kWarning : kube::EventType::kNormal,
@@ -140,8 +144,10 @@ Result<void> JobController::write_status(const json::Value& job, const JobPlan& 
 
 Result<void> JobController::create_pods(const json::Value& job, const JobPlan& plan) {
   for (const std::optional<int64_t>& index : plan.create) {
-    Result<json::Value> created =
-        client_->create(pods(), key_of(job).namespace_, make_job_pod(job, index));
+    auto failures = plan.index_failures.find(index.value_or(-1));
+    Result<json::Value> created = client_->create(
+        pods(), key_of(job).namespace_,
+        make_job_pod(job, index, failures == plan.index_failures.end() ? 0 : failures->second));
     if (!created.ok()) {
       if (!created.error().transient())
         recorder_.warning(reference(job), "FailedCreate",

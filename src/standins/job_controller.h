@@ -2,7 +2,9 @@
 // spec.managedBy names another controller. Thread safe.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "kube/controller.h"
@@ -34,6 +36,8 @@ class JobController {
   const Clock& clock_;
   std::unique_ptr<DocumentInformer> jobs_;
   std::unique_ptr<DocumentInformer> pods_;
+  std::mutex mutex_;
+  std::map<std::string, JobBackoff> backoffs_;  // by uid
   std::unique_ptr<kube::Controller> controller_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <set>
 
 #include "standins/documents.h"
@@ -26,12 +27,21 @@ bool is_indexed(const json::Value& job) {
 // -1: not given.
 int64_t completions_of(const json::Value& job) { return job.get_int({"spec", "completions"}, -1); }
 
-std::optional<int64_t> index_of(const json::Value& pod) {
-  std::string_view text = pod.get_string({"metadata", "annotations", kCompletionIndex});
+std::optional<int64_t> number_in_annotation(const json::Value& pod, std::string_view name) {
+  std::string_view text = pod.get_string({"metadata", "annotations", name});
   int64_t index = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
   return index;
+}
+
+std::optional<int64_t> index_of(const json::Value& pod) {
+  return number_in_annotation(pod, kCompletionIndex);
+}
+
+// How often its index had failed when the Pod was made.
+int64_t failures_noted(const json::Value& pod) {
+  return number_in_annotation(pod, kIndexFailures).value_or(0);
 }
 
 Instant ended_at(const json::Value& pod) {
@@ -44,7 +54,7 @@ Instant ended_at(const json::Value& pod) {
 }
 
 // How a failed Pod counts under spec.podFailurePolicy.
-enum class FailureAction { kCount, kIgnore, kFailJob };
+enum class FailureAction { kCount, kIgnore, kFailJob, kFailIndex };
 
 bool exit_codes_match(const json::Value& rule, const json::Value& pod, std::string& message) {
   std::string_view op = rule.get_string({"onExitCodes", "operator"});
@@ -89,6 +99,7 @@ FailureAction failure_action(const json::Value& job, const json::Value& pod, std
       message += " matching FailJob rule at index " + std::to_string(number);
       return FailureAction::kFailJob;
     }
+    if (action == "FailIndex") return FailureAction::kFailIndex;
     return action == "Ignore" ? FailureAction::kIgnore : FailureAction::kCount;
   }
   return FailureAction::kCount;
@@ -97,8 +108,9 @@ FailureAction failure_action(const json::Value& job, const json::Value& pod, std
 // One pass over a Job; its members are the intermediate results that the rules share.
 class Planner {
  public:
-  Planner(const json::Value& job, const std::vector<const json::Value*>& pods, Instant now)
-      : job_(job), pods_(pods), now_(now) {
+  Planner(const json::Value& job, const std::vector<const json::Value*>& pods, Instant now,
+          JobBackoff& backoff)
+      : job_(job), pods_(pods), now_(now), backoff_(backoff) {
     if (const json::Value* status = job.find("status"); status != nullptr && status->is_object())
       plan_.status = *status;
     else
@@ -113,7 +125,9 @@ class Planner {
       after_the_end();
       return finish();
     }
+    note_failures();
     count_ended();
+    judge_indexes();
     count_living();
     suspend_or_resume();
     decide_end();
@@ -140,6 +154,66 @@ class Planner {
     for (const json::Value& condition : conditions_)
       if (condition.get_string({"type"}) == type) return condition.get_string({member});
     return {};
+  }
+
+  // Pods that ended since the last pass, in order of their end.
+  void note_failures() {
+    std::set<std::string> present;
+    std::vector<std::pair<Instant, const json::Value*>> fresh;
+    for (const json::Value* pod : pods_) {
+      if (!is_terminal(*pod)) continue;
+      present.insert(uid_of(*pod));
+      std::string message;
+      // What lost its finalizer at once (the Job was suspended, or shrinks) counts nowhere.
+      if (backoff_.seen.contains(uid_of(*pod)) || !has_finalizer(*pod, kJobTrackingFinalizer) ||
+          (phase_of(*pod) == "Failed" &&
+           failure_action(job_, *pod, message) == FailureAction::kIgnore))
+        continue;
+      Instant end = ended_at(*pod);
+      fresh.emplace_back(end.is_zero() ? now_ : end, pod);
+    }
+    std::sort(fresh.begin(), fresh.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first < b.first : uid_of(*a.second) < uid_of(*b.second);
+    });
+    for (const auto& [end, pod] : fresh) {
+      if (phase_of(*pod) == "Succeeded") {
+        backoff_.failures = 0;
+      } else {
+        ++backoff_.failures;
+        backoff_.last = std::max(backoff_.last, end);
+      }
+    }
+    backoff_.seen = std::move(present);
+  }
+
+  // With backoffLimitPerIndex: which indexes have failed for good, and how often the others have.
+  void judge_indexes() {
+    if (!per_index()) return;
+    const int64_t limit = job_.get_int({"spec", "backoffLimitPerIndex"});
+    for (int64_t index : parse_indexes(plan_.status.get_string({"failedIndexes"})))
+      failed_indexes_.insert(index);
+    for (const json::Value* pod : pods_) {
+      std::optional<int64_t> index = index_of(*pod);
+      if (phase_of(*pod) != "Failed" || !index || *index >= completions_of(job_)) continue;
+      std::string message;
+      FailureAction action = failure_action(job_, *pod, message);
+      int64_t before = failures_noted(*pod);
+      if (action == FailureAction::kIgnore) continue;
+      if (action == FailureAction::kFailIndex || before >= limit) {
+        failed_indexes_.insert(*index);
+        continue;
+      }
+      IndexFailures& known = index_failures_[*index];
+      known.count = std::max(known.count, before + 1);
+      known.last = std::max(known.last, ended_at(*pod));
+    }
+    for (int64_t index : indexes_) failed_indexes_.erase(index);
+    std::vector<int64_t> sorted(failed_indexes_.begin(), failed_indexes_.end());
+    plan_.status["failedIndexes"] = format_indexes(sorted);
+  }
+
+  bool per_index() const {
+    return is_indexed(job_) && job_.find_path({"spec", "backoffLimitPerIndex"}) != nullptr;
   }
 
   // Ended Pods that still have the finalizer are noted as uncounted first; once the finalizer is
@@ -177,7 +251,6 @@ class Planner {
         if (action == FailureAction::kFailJob && policy_message_.empty()) policy_message_ = message;
         if (action == FailureAction::kIgnore) continue;
         failed.push_back(uid);
-        last_failure_ = std::max(last_failure_, ended_at(*pod));
       }
     }
     for (const std::string& uid : known_succeeded) succeeded_ += !tracked.contains(uid);
@@ -198,10 +271,7 @@ class Planner {
 
   void count_living() {
     for (const json::Value* pod : pods_) {
-      if (is_terminal(*pod)) {
-        if (phase_of(*pod) == "Failed") last_failure_ = std::max(last_failure_, ended_at(*pod));
-        continue;
-      }
+      if (is_terminal(*pod)) continue;
       for (const json::Value& status : list_at(*pod, {"status", "containerStatuses"}))
         restarts_ += status.get_int({"restartCount"});
       if (is_deleting(*pod)) {
@@ -229,6 +299,7 @@ class Planner {
     if (suspended_ && !ending()) {
       if (set_condition(conditions_, "Suspended", "True", "JobSuspended", "Job suspended", now_, true))
         event(false, "Suspended", "Job suspended");
+      plan_.status.as_object().erase("startTime");
       remove_all_active();
     } else if (was) {
       set_condition(conditions_, "Suspended", "False", "JobResumed", "Job resumed", now_, true);
@@ -249,10 +320,44 @@ class Planner {
       fail("BackoffLimitExceeded", "Job has reached the specified backoff limit");
     } else if (past_deadline()) {
       fail("DeadlineExceeded", "Job was active longer than specified deadline");
+    } else if (std::optional<size_t> rule = success_rule()) {
+      set_condition(conditions_, "SuccessCriteriaMet", "True", "SuccessPolicy",
+                    "Matched rules at index " + std::to_string(*rule), now_);
+    } else if (per_index() && too_many_failed_indexes()) {
+      fail("MaxFailedIndexesExceeded",
+           "Job has exceeded the specified maximal number of failed indexes");
+    } else if (per_index() && !failed_indexes_.empty() &&
+               static_cast<int64_t>(failed_indexes_.size() + indexes_.size()) >=
+                   completions_of(job_)) {
+      fail("FailedIndexes", "Job has failed indexes");
     } else if (succeeded_enough()) {
       set_condition(conditions_, "SuccessCriteriaMet", "True", "CompletionsReached",
                     "Reached expected number of succeeded pods", now_, true);
     }
+  }
+
+  bool too_many_failed_indexes() const {
+    int64_t most = job_.get_int({"spec", "maxFailedIndexes"}, -1);
+    return most >= 0 && static_cast<int64_t>(failed_indexes_.size()) > most;
+  }
+
+  // The first rule of spec.successPolicy that is fulfilled.
+  std::optional<size_t> success_rule() const {
+    if (!is_indexed(job_) || suspended_) return std::nullopt;
+    const json::Array& rules = list_at(job_, {"spec", "successPolicy", "rules"});
+    for (size_t i = 0; i < rules.size(); ++i) {
+      std::string_view text = rules[i].get_string({"succeededIndexes"});
+      std::vector<int64_t> wanted = parse_indexes(text);
+      std::vector<int64_t> done = indexes_;
+      if (!text.empty()) {
+        done.clear();
+        std::set_intersection(indexes_.begin(), indexes_.end(), wanted.begin(), wanted.end(),
+                              std::back_inserter(done));
+      }
+      int64_t count = rules[i].get_int({"succeededCount"}, static_cast<int64_t>(wanted.size()));
+      if (static_cast<int64_t>(done.size()) >= count) return i;
+    }
+    return std::nullopt;
   }
 
   bool past_deadline() {
@@ -291,8 +396,8 @@ class Planner {
     int64_t parallelism = job_.get_int({"spec", "parallelism"}, 1);
     int64_t wanted = completions_of(job_);
     int64_t have = static_cast<int64_t>(active_.size());
-    int64_t target = wanted >= 0
-                         ? std::min(parallelism, std::max<int64_t>(0, wanted - all_succeeded_))
+    int64_t left = wanted - all_succeeded_ - static_cast<int64_t>(failed_indexes_.size());
+    int64_t target = wanted >= 0          ? std::min(parallelism, std::max<int64_t>(0, left))
                      : all_succeeded_ > 0 ? std::min(have, parallelism)
                                           : parallelism;
     if (is_indexed(job_)) drop_wrong_indexes();
@@ -304,15 +409,15 @@ class Planner {
     }
     int64_t missing = target - have;
     if (job_.get_string({"spec", "podReplacementPolicy"}) == "Failed") missing -= terminating_;
-    if (missing <= 0 || backing_off()) return;
+    if (missing <= 0 || (!per_index() && backing_off(backoff_.failures, backoff_.last))) return;
     create(missing);
   }
 
-  bool backing_off() {
-    if (all_failed_ <= 0 || last_failure_.is_zero()) return false;
+  bool backing_off(int64_t failures, Instant last) {
+    if (failures <= 0 || last.is_zero()) return false;
     Duration delay = kBackoffBase;
-    for (int64_t i = 1; i < all_failed_ && delay < kBackoffMax; ++i) delay = delay * 2;
-    Duration left = last_failure_ + std::min(delay, kBackoffMax) - now_;
+    for (int64_t i = 1; i < failures && delay < kBackoffMax; ++i) delay = delay * 2;
+    Duration left = last + std::min(delay, kBackoffMax) - now_;
     if (left.ns <= 0) return false;
     look_again(left);
     return true;
@@ -342,7 +447,11 @@ class Planner {
       if (!is_terminal(*pod))
         if (std::optional<int64_t> index = index_of(*pod)) taken.insert(*index);
     for (int64_t i = 0; i < completions_of(job_) && missing > 0; ++i) {
-      if (taken.contains(i)) continue;
+      if (taken.contains(i) || failed_indexes_.contains(i)) continue;
+      if (auto known = index_failures_.find(i); known != index_failures_.end()) {
+        if (backing_off(known->second.count, known->second.last)) continue;
+        plan_.index_failures[i] = known->second.count;
+      }
       plan_.create.emplace_back(i);
       --missing;
     }
@@ -433,18 +542,25 @@ class Planner {
   int64_t all_succeeded_ = 0, all_failed_ = 0;
   size_t uncounted_ = 0;
   int64_t ready_ = 0, terminating_ = 0, restarts_ = 0;
-  Instant last_failure_;
+  JobBackoff& backoff_;
+  struct IndexFailures {
+    int64_t count = 0;
+    Instant last;
+  };
+  std::map<int64_t, IndexFailures> index_failures_;
+  std::set<int64_t> failed_indexes_;
   std::string policy_message_;
   bool suspended_ = false;
 };
 
 }  // namespace
 
-JobPlan plan_job(const json::Value& job, const std::vector<const json::Value*>& pods, Instant now) {
-  return Planner(job, pods, now).run();
+JobPlan plan_job(const json::Value& job, const std::vector<const json::Value*>& pods, Instant now,
+                 JobBackoff& backoff) {
+  return Planner(job, pods, now, backoff).run();
 }
 
-json::Value make_job_pod(const json::Value& job, std::optional<int64_t> index) {
+json::Value make_job_pod(const json::Value& job, std::optional<int64_t> index, int64_t failures) {
   kube::ObjectKey key = key_of(job);
   json::Value pod = json::Value::object({{"apiVersion", "v1"}, {"kind", "Pod"}});
   if (const json::Value* metadata = job.find_path({"spec", "template", "metadata"});
@@ -470,6 +586,8 @@ json::Value make_job_pod(const json::Value& job, std::optional<int64_t> index) {
   std::string number = std::to_string(*index);
   metadata.at_path({"labels", kCompletionIndex}) = number;
   metadata.at_path({"annotations", kCompletionIndex}) = number;
+  if (job.find_path({"spec", "backoffLimitPerIndex"}) != nullptr)
+    metadata.at_path({"annotations", kIndexFailures}) = std::to_string(failures);
   pod.at_path({"spec", "hostname"}) = key.name + "-" + number;
   json::Value variable = json::Value::object({{"name", "JOB_COMPLETION_INDEX"}});
   variable.at_path({"valueFrom", "fieldRef", "fieldPath"}) =

@@ -32,7 +32,8 @@ json::Value pod(std::string_view name, std::string_view phase, bool tracked = tr
 JobPlan plan(const json::Value& the_job, const std::vector<json::Value>& pods) {
   std::vector<const json::Value*> pointers;
   for (const json::Value& each : pods) pointers.push_back(&each);
-  return plan_job(the_job, pointers, kNow);
+  JobBackoff backoff;
+  return plan_job(the_job, pointers, kNow, backoff);
 }
 
 std::string condition(const JobPlan& result, std::string_view type) {
@@ -98,11 +99,11 @@ TEST(JobPlan, BackoffLimitFailsTheJob) {
 }
 
 TEST(JobPlan, FailedPodsAreReplacedAfterABackoff) {
-  json::Value failed = pod("a", "Failed", false);
+  json::Value failed = pod("a", "Failed");
   failed["status"]["containerStatuses"] = yaml(
       R"([{"name":"main","state":{"terminated":{"exitCode":1,"finishedAt":"2027-01-15T07:59:58Z"}}}])");
   json::Value the_job = job(R"({"parallelism":1,"completions":1,"backoffLimit":6})",
-                            R"({"failed":1,"startTime":"2027-01-15T07:00:00Z"})");
+                            R"({"startTime":"2027-01-15T07:00:00Z"})");
   JobPlan result = plan(the_job, {failed});
   EXPECT_TRUE(result.create.empty());
   ASSERT_TRUE(result.look_again.has_value());
@@ -160,6 +161,62 @@ TEST(JobPlan, TtlDeletesTheFinishedJob) {
       R"({"ttlSecondsAfterFinished":10})",
       R"({"conditions":[{"type":"Complete","status":"True","lastTransitionTime":"2020-01-01T00:00:00Z"}]})");
   EXPECT_TRUE(plan(the_job, {}).delete_job);
+}
+
+TEST(JobPlan, BackoffOutlivesThePods) {
+  json::Value failed = pod("a", "Failed");
+  failed["status"]["containerStatuses"] = yaml(
+      R"([{"name":"main","state":{"terminated":{"exitCode":1,"finishedAt":"2027-01-15T07:59:58Z"}}}])");
+  json::Value the_job = job(R"({"parallelism":1,"completions":1})");
+  JobBackoff backoff;
+  plan_job(the_job, {&failed}, kNow, backoff);
+  plan_job(the_job, {&failed}, kNow, backoff);
+  EXPECT_EQ(backoff.failures, 1);
+  EXPECT_TRUE(plan_job(the_job, {}, kNow, backoff).create.empty());
+  EXPECT_EQ(plan_job(the_job, {}, kNow + Duration::seconds(8), backoff).create.size(), 1u);
+  json::Value ok = pod("b", "Succeeded");
+  plan_job(the_job, {&ok}, kNow, backoff);
+  EXPECT_EQ(backoff.failures, 0);
+}
+
+std::string indexed(int index, int failures) {
+  return R"(,"annotations":{"batch.kubernetes.io/job-completion-index":")" + std::to_string(index) +
+         R"(","batch.kubernetes.io/job-index-failure-count":")" + std::to_string(failures) + "\"}";
+}
+
+TEST(JobPlan, BackoffLimitPerIndex) {
+  json::Value the_job = job(
+      R"({"parallelism":3,"completions":3,"completionMode":"Indexed","backoffLimitPerIndex":1,
+          "backoffLimit":2147483647})",
+      R"({"startTime":"2027-01-15T07:00:00Z"})");
+  JobPlan first = plan(
+      the_job, {pod("a", "Failed", true, indexed(0, 0)), pod("b", "Failed", true, indexed(1, 1)),
+                pod("c", "Running", true, indexed(2, 0))});
+  EXPECT_EQ(first.status.get_string({"failedIndexes"}), "1");
+  ASSERT_EQ(first.create.size(), 1u);
+  EXPECT_EQ(first.create[0], 0);
+  EXPECT_EQ(first.index_failures.at(0), 1);
+  EXPECT_EQ(condition(first, "FailureTarget"), "");
+
+  JobPlan second = plan(
+      the_job, {pod("a", "Failed", true, indexed(0, 1)), pod("b", "Failed", true, indexed(1, 1)),
+                pod("c", "Succeeded", true, indexed(2, 0))});
+  EXPECT_EQ(second.status.get_string({"failedIndexes"}), "0,1");
+  EXPECT_EQ(condition(second, "FailureTarget"), "True/FailedIndexes");
+
+  the_job.at_path({"spec", "maxFailedIndexes"}) = 0;
+  JobPlan third = plan(the_job, {pod("b", "Failed", true, indexed(1, 1))});
+  EXPECT_EQ(condition(third, "FailureTarget"), "True/MaxFailedIndexesExceeded");
+}
+
+TEST(JobPlan, SuccessPolicy) {
+  json::Value the_job = job(
+      R"({"parallelism":2,"completions":3,"completionMode":"Indexed",
+          "successPolicy":{"rules":[{"succeededCount":2},{"succeededIndexes":"0"}]}})");
+  JobPlan result = plan(the_job, {pod("a", "Succeeded", true, indexed(0, 0)),
+                                  pod("b", "Running", true, indexed(1, 0))});
+  EXPECT_EQ(condition(result, "SuccessCriteriaMet"), "True/SuccessPolicy");
+  EXPECT_EQ(result.remove.size(), 1u);
 }
 
 }  // namespace

@@ -100,6 +100,21 @@ const json::Value* untolerated_taint(const json::Value& pod, const json::Value& 
   return nullptr;
 }
 
+// Whether it would go to the node if nothing else was there: only then would evicting help.
+bool would_fit_empty(const json::Value& pod, const Amounts& requests, const NodeState& node) {
+  return obstacles(pod, requests, {node.node, node.allocatable, {}}).empty();
+}
+
+// "2 this, 1 that", sorted as kube-scheduler sorts it.
+std::string counted(const std::map<std::string, int>& counts) {
+  std::vector<std::string> parts;
+  for (const auto& [reason, count] : counts) parts.push_back(std::to_string(count) + " " + reason);
+  std::sort(parts.begin(), parts.end());
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
 }  // namespace
 
 void add_amounts(Amounts& to, const Amounts& what) {
@@ -173,11 +188,16 @@ std::optional<std::string> choose_node(const json::Value& pod, const Amounts& re
                                        std::string& why) {
   std::optional<std::string> best;
   double best_share = 0;
-  std::map<std::string, int> counts;
+  std::map<std::string, int> counts, preemption;
   for (const auto& [name, node] : nodes) {
     std::vector<std::string> reasons = obstacles(pod, requests, node);
     for (const std::string& reason : reasons) ++counts[reason];
-    if (!reasons.empty()) continue;
+    if (!reasons.empty()) {
+      ++preemption[would_fit_empty(pod, requests, node)
+                       ? "No preemption victims found for incoming pod."
+                       : "Preemption is not helpful for scheduling."];
+      continue;
+    }
     auto has = node.allocatable.find("cpu");
     auto used = node.used.find("cpu");
     double total = has == node.allocatable.end() ? 0 : has->second.as_double();
@@ -193,13 +213,9 @@ std::optional<std::string> choose_node(const json::Value& pod, const Amounts& re
     why = "no nodes available to schedule pods";
     return std::nullopt;
   }
-  std::vector<std::string> parts;
-  for (const auto& [reason, count] : counts) parts.push_back(std::to_string(count) + " " + reason);
-  std::sort(parts.begin(), parts.end());
-  why = "0/" + total + " nodes are available: ";
-  for (size_t i = 0; i < parts.size(); ++i) why += (i == 0 ? "" : ", ") + parts[i];
-  why += ". no new claims to deallocate, preemption: 0/" + total +
-         " nodes are available: " + total + " No preemption victims found for incoming pod.";
+  why = "0/" + total + " nodes are available: " + counted(counts) +
+        ". no new claims to deallocate, preemption: 0/" + total +
+        " nodes are available: " + counted(preemption);
   return std::nullopt;
 }
 
