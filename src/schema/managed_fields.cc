@@ -320,6 +320,25 @@ void write_entries(json::Value& document, Entries entries) {
   (*metadata)["managedFields"] = std::move(list);
 }
 
+// What Go has where nothing was said yet. Its built-in objects hold structs by value and write
+// lists that must be there as null, so that a create adds to them instead of adding them. Only what
+// lies outside of lists shows.
+json::Value empty_object(const Type& type, int depth = 0) {
+  static constexpr std::string_view kByValue[] = {
+      "metadata",  "spec",    "status", "template",       "jobTemplate",    "strategy",
+      "resources", "roleRef", "source", "scaleTargetRef", "involvedObject", "updateStrategy"};
+  json::Value out = json::Value::object();
+  if (!type.name.starts_with("io.k8s.") || depth > 8) return out;
+  for (const Field& field : type.fields) {
+    const Type& member = *field.type;
+    const bool by_value =
+        std::find(std::begin(kByValue), std::end(kByValue), field.name) != std::end(kByValue);
+    if (member.kind == Kind::kStruct && by_value) out[field.name] = empty_object(member, depth + 1);
+    if (member.kind == Kind::kList && field.required) out[field.name] = nullptr;
+  }
+  return out;
+}
+
 size_t find_entry(const Entries& entries, std::string_view manager, bool apply,
                   std::string_view version, std::string_view subresource) {
   for (size_t i = 0; i < entries.size(); ++i)
@@ -457,7 +476,7 @@ class Application {
     entries_ = copy_entries(managed_fields(live));
     if (live != nullptr && entries_.empty()) {
       // Nobody tracked this object so far: what is there belongs to no applier.
-      update_entries(entries_, json::Value::object(), live_, context, kBeforeFirstApply);
+      update_entries(entries_, empty_object(context.type), live_, context, kBeforeFirstApply);
       tracking_began_ = true;
     }
   }
@@ -527,12 +546,15 @@ class Application {
 
 json::Value track_update(const json::Value* before, json::Value after,
                          const WriteContext& context) {
-  static const json::Value kNothing = json::Value::object();
   Entries entries = take_entries(before, after, context.subresource.empty());
   after.erase_path({"metadata", "managedFields"});
   // An object that nobody tracks stays so until something is applied to it.
   if (before != nullptr && entries.empty()) return after;
-  update_entries(entries, before != nullptr ? *before : kNothing, after, context, context.manager);
+  if (before != nullptr) {
+    update_entries(entries, *before, after, context, context.manager);
+  } else {
+    update_entries(entries, empty_object(context.type), after, context, context.manager);
+  }
   cap_entries(entries);
   write_entries(after, std::move(entries));
   return after;
