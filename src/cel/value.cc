@@ -250,10 +250,16 @@ bool map_find(const Value& map, const Value& key, Arena& arena, Value* found) {
     if (key.kind != Kind::kString) return false;
     const json::Value* member = map.document->find(key.str());
     if (member == nullptr) return false;
-    // What a schema does not name is not there, even where it is preserved.
-    bool fields = map.type != nullptr && map.type->kind == schema::Kind::kStruct;
-    if (fields && map.type->field(key.str()) == nullptr) return false;
-    *found = from_json(*member, member_type(map.type, key.str()), arena);
+    const schema::Type* type = nullptr;
+    if (map.type != nullptr && map.type->kind == schema::Kind::kStruct) {
+      // What a schema does not name is not there, even where it is preserved.
+      const schema::Field* field = map.type->field(key.str());
+      if (field == nullptr) return false;
+      if (field->type) type = &*field->type;
+    } else if (map.type != nullptr && map.type->element) {
+      type = &*map.type->element;
+    }
+    *found = from_json(*member, type, arena);
     return true;
   }
   const Entry* end = map.entries.data + map.entries.size;
