@@ -5,8 +5,6 @@ namespace kueue::standins {
 namespace {
 
 constexpr int kConcurrency = 4;
-// Changes of Pods are taken together: those that end at the same moment count together.
-constexpr Duration kPodBatch = Duration::millis(50);
 constexpr std::string_view kByOwner = "owner";
 // Changes of Pods are gathered for this long, as the real controller does: Pods that end together are
 // counted in one write.
