@@ -67,14 +67,22 @@ std::string field_value(std::string_view collection, std::string_view bytes,
                         std::string_view path) {
   std::string text;
   if (collection == "/events") {
-    if (path == "source") {
-      text = scan_string(bytes, {"source", "component"});
-      return text.empty() ? scan_string(bytes, {"reportingComponent"}) : text;
+    // An Event is stored in the form it was written in: v1 or events.k8s.io/v1.
+    const auto either = [&](const std::string& a, const std::string& b) {
+      const std::string_view found = scan_dotted(bytes, a);
+      return scan_text(found.empty() ? scan_dotted(bytes, b) : found);
+    };
+    for (const std::string_view object : {"regarding.", "involvedObject."}) {
+      if (!path.starts_with(object)) continue;
+      const std::string member(path.substr(object.size()));
+      return either("involvedObject." + member, "regarding." + member);
     }
-    if (path == "reportingController") return scan_string(bytes, {"reportingComponent"});
-    if (path.starts_with("regarding."))
-      return scan_text(
-          scan_dotted(bytes, "involvedObject." + std::string(path.substr(sizeof "regarding"))));
+    if (path == "reportingController" || path == "reportingComponent")
+      return either("reportingComponent", "reportingController");
+    if (path == "source") {
+      text = either("source.component", "deprecatedSource.component");
+      return text.empty() ? either("reportingComponent", "reportingController") : text;
+    }
   }
   if (path == "status.successful" && collection == "batch/jobs") {
     text = scan_string(bytes, {"status", "succeeded"});
