@@ -6,8 +6,8 @@ namespace {
 
 constexpr int kConcurrency = 4;
 constexpr std::string_view kByOwner = "owner";
-// Changes of Pods are gathered for this long, as the real controller does: Pods that end together are
-// counted in one write.
+// Changes of Pods are gathered for this long, as the real controller does: Pods that end together
+// are counted in one write.
 constexpr Duration kPodBatch = Duration::seconds(1);
 
 kube::ObjectReference reference(const json::Value& job) {
