@@ -72,6 +72,9 @@ std::string normalize_field_path(std::string_view path) {
   return out;
 }
 
+// The object itself is "<nil>", as Kubernetes names it.
+std::string field_text(const schema::Path& path) { return path.is_root() ? "<nil>" : path.str(); }
+
 ErrorCause cause(std::string reason, std::string message, std::string field) {
   return {std::move(reason), std::move(message), std::move(field)};
 }
@@ -230,7 +233,7 @@ bool ObjectRules::run(const RulePrograms::Rule& rule, const schema::RuleInput& i
     errors.push_back(
         cause("FieldValueInvalid",
               "Invalid value: " + schema::go_quote(schema_type(input.type)) + ": " + text,
-              input.path.str()));
+              field_text(input.path)));
   };
   if (rule.program == nullptr) {
     fail("rule compile error: " + rule.error);
@@ -265,11 +268,9 @@ bool ObjectRules::run(const RulePrograms::Rule& rule, const schema::RuleInput& i
     return true;
   }
   if (result.value.is_true()) return true;
-  std::string field = input.path.str();
-  if (!rule.field_path.empty()) {
-    if (!field.empty()) field += '.';
-    field += rule.field_path;
-  }
+  std::string field = field_text(input.path);
+  if (!rule.field_path.empty())
+    field = input.path.is_root() ? rule.field_path : field + '.' + rule.field_path;
   errors.push_back(
       violation(*rule.source, input.self, detail(rule, activation, arena), std::move(field)));
   return !exhausted_;
