@@ -89,7 +89,7 @@ class Load(threading.Thread):
 
     def _step(self):
         self.serial += 1
-        if self.random.random() < 0.15:
+        if self.random.random() < 0.02:
             name = f"crash-{self.number}-{self.random.getrandbits(40):x}"
             answer = self.client.request("POST", JOBS, job(name, self.random.choice([1, 2, 3])))
             if answer.ok:
@@ -195,7 +195,7 @@ def main():
                 check_writes(client, ledger)
                 check_reservations(client)
                 if last:
-                    _server.wait_until(lambda: settled(client), "every Job to finish and every reservation to be released", 120)
+                    _server.wait_until(lambda: settled(client), "every Job to finish and every reservation to be released", 300)
                     break
                 clients = [Load(kubeconfig, ledger, n, dice.getrandbits(64)) for n in range(CLIENTS)]
                 for each in clients:
