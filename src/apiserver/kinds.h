@@ -14,6 +14,7 @@ void pod_validate(const Call& call, const json::Value& object, Causes& causes);
 void pod_validate_update(const Call& call, const json::Value& object, const json::Value& old,
                          Causes& causes);
 void template_defaults(json::Value& object);  // PodTemplate
+void namespace_defaults(json::Value& object);
 void namespace_create(Call& call, json::Value& object);
 void namespace_update(Call& call, json::Value& object, const json::Value& old);
 void config_map_validate(const Call& call, const json::Value& object, Causes& causes);

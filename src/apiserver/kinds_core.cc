@@ -57,11 +57,17 @@ void check_immutable(const json::Value& object, const json::Value& old,
 
 }  // namespace
 
-void namespace_create(Call& call, json::Value& object) {
-  (void)call;
+void namespace_defaults(json::Value& object) {
+  const std::string name(object.get_string({"metadata", "name"}));
+  if (name.empty()) return;
   json::Value& labels = object["metadata"]["labels"];
   if (labels.is_null()) labels = json::Value::object();
-  labels["kubernetes.io/metadata.name"] = object.get_string({"metadata", "name"});
+  labels["kubernetes.io/metadata.name"] = name;
+}
+
+void namespace_create(Call& call, json::Value& object) {
+  (void)call;
+  namespace_defaults(object);
   json::Value& finalizers = object["spec"]["finalizers"];
   if (!finalizers.is_array()) finalizers = json::Value::array();
   bool has = false;
@@ -78,9 +84,6 @@ void namespace_update(Call& call, json::Value& object, const json::Value& old) {
     else
       object.as_object().erase("spec");
   }
-  json::Value& labels = object["metadata"]["labels"];
-  if (labels.is_null()) labels = json::Value::object();
-  labels["kubernetes.io/metadata.name"] = object.get_string({"metadata", "name"});
 }
 
 void config_map_validate(const Call& call, const json::Value& object, Causes& causes) {

@@ -97,16 +97,8 @@ void validate_pod_spec(const json::Value& spec, const std::string& path, Causes&
     });
     if (!told) causes.push_back(cause_required(path + ".containers", ""));
   }
-  // What the table says is required has been told already.
-  Causes found;
-  validate_containers(spec, "initContainers", path, names, found);
-  validate_containers(spec, "containers", path, names, found);
-  for (ErrorCause& cause : found) {
-    const bool told = std::any_of(causes.begin(), causes.end(), [&](const ErrorCause& c) {
-      return c.field == cause.field && c.reason == cause.reason && c.message == cause.message;
-    });
-    if (!told) causes.push_back(std::move(cause));
-  }
+  validate_containers(spec, "initContainers", path, names, causes);
+  validate_containers(spec, "containers", path, names, causes);
   const std::string_view restart = spec.get_string({"restartPolicy"});
   if (!restart.empty() && restart != "Always" && restart != "OnFailure" && restart != "Never")
     causes.push_back(
@@ -120,6 +112,8 @@ void validate_pod_spec(const json::Value& spec, const std::string& path, Causes&
       causes.push_back(cause_invalid(at + ".operator", op,
                                      "operator must be Exists when `key` is empty, which means "
                                      "\"match all values and all keys\""));
+    if (!op.empty() && op != "Equal" && op != "Exists")
+      causes.push_back(unsupported(at + ".operator", op, "\"Equal\", \"Exists\""));
     if (t.find("tolerationSeconds") != nullptr && t.get_string({"effect"}) != "NoExecute")
       causes.push_back(cause_invalid(at + ".effect", t.get_string({"effect"}),
                                      "effect must be 'NoExecute' when `tolerationSeconds` is set"));
@@ -157,14 +151,13 @@ void template_defaults(json::Value& object) {
 }
 
 void pod_create(Call& call, json::Value& object) {
-  (void)call;
   const json::Value& spec = object["spec"];
   json::Value status = json::Value::object({{"phase", "Pending"}, {"qosClass", qos_class(spec)}});
   if (!array_at(spec, "schedulingGates").empty())
     status["conditions"] = json::Value::array({json::Value::object(
         {{"type", "PodScheduled"},
          {"status", "False"},
-         {"observedGeneration", 1},
+         {"lastTransitionTime", format_time(call.core->now())},
          {"reason", "SchedulingGated"},
          {"message", "Scheduling is blocked due to non-empty scheduling gates"}})});
   object["status"] = std::move(status);
@@ -239,11 +232,14 @@ void pod_validate_update(const Call& call, const json::Value& object, const json
   const json::Value& spec = *object.find("spec");
   const json::Value& old_spec = *old.find("spec");
   const json::Array& old_gates = array_at(old_spec, "schedulingGates");
-  for (const json::Value& gate : array_at(spec, "schedulingGates"))
+  size_t index = 0;
+  for (const json::Value& gate : array_at(spec, "schedulingGates")) {
+    const std::string at = "spec.schedulingGates[" + std::to_string(index++) + "].name";
     if (std::find(old_gates.begin(), old_gates.end(), gate) == old_gates.end())
-      causes.push_back(cause_forbidden("spec.schedulingGates",
-                                       "only deletion is allowed, but found new scheduling gate '" +
-                                           std::string(gate.get_string({"name"})) + "'"));
+      causes.push_back(
+          cause_forbidden(at, "only deletion is allowed, but found new scheduling gate '" +
+                                  std::string(gate.get_string({"name"})) + "'"));
+  }
   if (!contains_all(array_at(spec, "tolerations"), array_at(old_spec, "tolerations")))
     causes.push_back(
         cause_forbidden("spec.tolerations",

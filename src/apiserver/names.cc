@@ -189,12 +189,12 @@ void validate_owners(const json::Value& object, Causes& causes) {
     const std::string at = "metadata.ownerReferences[" + std::to_string(index++) + "]";
     const std::string_view api_version = owner.get_string({"apiVersion"});
     if (api_version.empty() || api_version.ends_with("/"))
-      causes.push_back(
-          cause_invalid("metadata.ownerReferences", api_version, "version must not be empty"));
+      causes.push_back(cause_invalid("metadata.ownerReferences.apiVersion", api_version,
+                                     "version must not be empty"));
     for (const char* field : {"kind", "name", "uid"})
       if (owner.get_string({field}).empty())
-        causes.push_back(cause_invalid("metadata.ownerReferences", "",
-                                       std::string(field) + " must not be empty"));
+        causes.push_back(cause_invalid("metadata.ownerReferences." + std::string(field), "",
+                                       "must not be empty"));
     if (!owner.get_bool({"controller"})) continue;
     if (!controller.empty())
       causes.push_back(cause_invalid(
@@ -210,9 +210,18 @@ void validate_owners(const json::Value& object, Causes& causes) {
 void validate_finalizers(const json::Value& object, Causes& causes) {
   const json::Value* finalizers = object.find_path({"metadata", "finalizers"});
   if (finalizers == nullptr || !finalizers->is_array()) return;
-  for (const json::Value& f : finalizers->as_array())
-    for (const std::string& problem : check_qualified_name(f.string_or("")))
+  size_t index = 0;
+  for (const json::Value& f : finalizers->as_array()) {
+    const std::string_view name = f.string_or("");
+    for (const std::string& problem : check_qualified_name(name))
       causes.push_back(cause_invalid("metadata.finalizers", f, problem));
+    const bool standard = name == "orphan" || name == "foregroundDeletion" || name == "kubernetes";
+    if (!standard && name.find('/') == std::string_view::npos)
+      causes.push_back(
+          cause_invalid("metadata.finalizers[" + std::to_string(index) + "]", f,
+                        "name is neither a standard finalizer name nor is it fully qualified"));
+    ++index;
+  }
 }
 
 }  // namespace

@@ -131,6 +131,14 @@ void default_pod_spec(json::Value& spec) {
 }
 
 void default_pod(json::Value& pod) {
+  // The old single address and the list say the same.
+  if (json::Value* status = pod.find("status"); status != nullptr && status->is_object()) {
+    const json::Value* ip = status->find("podIP");
+    if (ip != nullptr && ip->is_string() && status->find("podIPs") == nullptr) {
+      json::Value entry = json::Value::object({{"ip", *ip}});
+      (*status)["podIPs"] = json::Value::array({std::move(entry)});
+    }
+  }
   json::Value& spec = pod["spec"];
   if (!spec.is_object()) return;
   default_pod_spec(spec);

@@ -55,17 +55,20 @@ Result<DeleteOptions> read_delete_options(Call& call) {
     options.grace_seconds = std::strtoll(std::string(text).c_str(), nullptr, 10);
   const std::string& p = options.propagation;
   if (!p.empty() && p != "Foreground" && p != "Background" && p != "Orphan") {
-    Error error = make_error(
-        ErrorCode::kInvalid,
-        "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"" + p +
-            "\": supported values: \"Background\", \"Foreground\", \"Orphan\", \"nil\"");
+    std::string text = "Unsupported value: \"" + p +
+                       "\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"";
+    Error error =
+        make_error(ErrorCode::kInvalid,
+                   "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: " + text);
     error.group = "meta.k8s.io";
     error.kind = "DeleteOptions";
+    error.causes.push_back({.reason = "FieldValueNotSupported",
+                            .message = std::move(text),
+                            .field = "propagationPolicy"});
     return error;
   }
-  if (options.grace_seconds && *options.grace_seconds < 0)
-    return make_error(ErrorCode::kInvalid,
-                      "gracePeriodSeconds: Invalid value: must be greater than or equal to 0");
+  // A negative period counts as the shortest, as in Kubernetes.
+  if (options.grace_seconds && *options.grace_seconds < 0) options.grace_seconds = 1;
   if (options.document.is_null())
     options.document =
         json::Value::object({{"kind", "DeleteOptions"}, {"apiVersion", "meta.k8s.io/v1"}});
@@ -231,7 +234,9 @@ Result<Deleted> delete_one(Call& call, const std::string& key, const DeleteOptio
     }
     Result<StoredPtr> put = make_error(ErrorCode::kInternal, "");
     if (deleted.gone) {
-      put = core.store->remove(collection, key, stored->revision, done);
+      object = ordered(std::move(object));
+      const Draft last(object);
+      put = core.store->remove(collection, key, stored->revision, done, changed ? &last : nullptr);
     } else if (changed) {
       object = ordered(std::move(object));
       put = core.store->put(collection, key, stored->revision, Draft(object), done);

@@ -34,12 +34,6 @@ std::string patch_type(std::string_view content_type) {
   return type;
 }
 
-constexpr std::string_view kPatchTypes =
-    "application/json-patch+json, application/merge-patch+json, "
-    "application/strategic-merge-patch+json, application/apply-patch+yaml";
-constexpr std::string_view kCustomPatchTypes =
-    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
-
 Result<json::Value> apply_patch(const Call& call, std::string_view type, const json::Value& current,
                                 const json::Value& patch) {
   if (type == "application/json-patch+json") {
@@ -52,7 +46,12 @@ Result<json::Value> apply_patch(const Call& call, std::string_view type, const j
   }
   if (type == "application/merge-patch+json") {
     if (!patch.is_object())
-      return make_error(ErrorCode::kBadRequest, "a merge patch must be a JSON object");
+      return make_error(ErrorCode::kBadRequest,
+                        std::string("error decoding patch: json: cannot unmarshal ") +
+                            (patch.is_array()    ? "array"
+                             : patch.is_string() ? "string"
+                                                 : "number") +
+                            " into Go value of type map[string]interface {}");
     return json::apply_merge_patch(current, patch);
   }
   return schema::strategic_merge(*call.served->info->type, current, patch);
@@ -150,14 +149,11 @@ void rest_patch(const CallPtr& call) {
   const std::string type = patch_type(call->request.headers.get("Content-Type"));
   if (type == "application/apply-patch+yaml") return rest_apply(call);
   const bool strategic = type == "application/strategic-merge-patch+json";
-  const bool custom = call->resource().custom();
-  if ((strategic && custom) || (!strategic && type != "application/json-patch+json" &&
-                                type != "application/merge-patch+json"))
+  if ((strategic && call->resource().custom()) ||
+      (!strategic && type != "application/json-patch+json" &&
+       type != "application/merge-patch+json"))
     return reply_error(*call,
-                       make_error(ErrorCode::kUnsupportedMedia,
-                                  "the body of the request was in an unknown format - accepted "
-                                  "media types include: " +
-                                      std::string(custom ? kCustomPatchTypes : kPatchTypes)));
+                       make_error(ErrorCode::kUnsupportedMedia, "415: Unsupported Media Type"));
   auto body = begin(call);
   if (!body) return;
   auto patch = std::make_shared<json::Value>(std::move(body->value));

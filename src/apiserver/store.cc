@@ -177,7 +177,7 @@ Result<StoredPtr> Store::put(std::string_view collection, std::string_view key, 
 }
 
 Result<StoredPtr> Store::remove(std::string_view collection, std::string_view key,
-                                uint64_t expected, Done done) {
+                                uint64_t expected, Done done, const Draft* last_state) {
   std::unique_lock lock(mutex_);
   if (stopping_) return make_error(ErrorCode::kUnavailable, "the server is shutting down");
   Collection& target = collection_of(collection);
@@ -185,7 +185,8 @@ Result<StoredPtr> Store::remove(std::string_view collection, std::string_view ke
   if (it == target.objects.end() || it->second->revision != expected)
     return make_error(ErrorCode::kConflict, "object changed");
   const uint64_t revision = revision_.load(std::memory_order_relaxed) + 1;
-  auto last = std::make_shared<const Stored>(Draft(*it->second).finish(revision));
+  auto last = std::make_shared<const Stored>(
+      last_state != nullptr ? last_state->finish(revision) : Draft(*it->second).finish(revision));
   Pending pending;
   pending.change = Change{.type = ChangeType::kDeleted,
                           .collection = target.name,

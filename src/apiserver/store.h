@@ -97,9 +97,10 @@ class Store {
   // the write is durable or failed.
   Result<StoredPtr> put(std::string_view collection, std::string_view key, uint64_t expected,
                         const Draft& draft, Done done);
-  // Removes the version `expected`; the result is the last state with the revision of the deletion.
+  // Removes the version `expected`; the result is the last state (`last` when given) with the
+  // revision of the deletion.
   Result<StoredPtr> remove(std::string_view collection, std::string_view key, uint64_t expected,
-                           Done done);
+                           Done done, const Draft* last = nullptr);
   // Calls `done` when everything written so far is durable (or has failed).
   void flush(Done done);
   void flush_and_wait();

@@ -21,6 +21,7 @@ Table core_table() {
   t["/podtemplates"] = {.generation = true, .set_defaults = kinds::template_defaults};
   t["/namespaces"] = {.no_delete_collection = true,
                       .name = Traits::Name::kLabel,
+                      .set_defaults = kinds::namespace_defaults,
                       .prepare_create = kinds::namespace_create,
                       .prepare_update = kinds::namespace_update};
   t["/configmaps"] = {.validate = kinds::config_map_validate,

@@ -159,10 +159,11 @@ Result<void> create_checked(const CallPtr& call, json::Value object, const Finis
                       "resourceVersion should not be set on objects to be created");
   KUEUE_TRY(core.namespaces->admit_create(*call, object.get_string({"metadata", "namespace"}),
                                           object.get_string({"metadata", "name"})));
-  KUEUE_TRY(core.admission->mutate(*call, {.operation = "CREATE", .object = &object}));
+  // Managers own what they sent, not what admission makes of it.
   if (call->served->info->has_status && call->resource().collection != "/nodes")
     object.as_object().erase("status");
   if (!applied) track_update(*call, "", nullptr, object);
+  KUEUE_TRY(core.admission->mutate(*call, {.operation = "CREATE", .object = &object}));
   for (int i = 0; i < kNameTries; ++i) {
     KUEUE_ASSIGN(const bool done, try_create(call, object, finish));
     if (done) return {};
@@ -288,6 +289,8 @@ Result<void> check_identity(const Call& call, const json::Value& object, const j
   }
   const std::string_view uid = object.get_string({"metadata", "uid"});
   const std::string_view old_uid = old.get_string({"metadata", "uid"});
+  if (!uid.empty() && uid != old_uid && patch)
+    return invalid(call, object, {cause_invalid("metadata.uid", uid, "field is immutable")});
   if (!uid.empty() && uid != old_uid)
     return call.error(ErrorCode::kConflict,
                       "Operation cannot be fulfilled on " + call.resource().qualified() + " \"" +
@@ -351,6 +354,7 @@ Result<Tried> try_update(const CallPtr& call, const Update& update) {
   KUEUE_TRY(check_identity(*call, object, old, *stored, pinned));
   object["metadata"]["resourceVersion"] = std::to_string(stored->revision);
   protect_metadata(object, old);
+  if (!update.applied) track_update(*call, update.subresource, &old, object);
   KUEUE_TRY(core.admission->mutate(
       *call,
       {.operation = "UPDATE", .subresource = update.subresource, .object = &object, .old = &old}));
@@ -358,7 +362,7 @@ Result<Tried> try_update(const CallPtr& call, const Update& update) {
   isolate(*call, update.subresource, object, old);
   if (update.subresource != "status" && traits(*call).prepare_update != nullptr)
     traits(*call).prepare_update(*call, object, old);
-  if (traits(*call).generation &&
+  if (traits(*call).generation && update.subresource != "binding" &&
       spec_changed(object, old, call->resource().custom(), call->served->info->has_status))
     object["metadata"]["generation"] = old.get_int({"metadata", "generation"}) + 1;
   Causes causes;
@@ -368,7 +372,6 @@ Result<Tried> try_update(const CallPtr& call, const Update& update) {
   KUEUE_TRY(core.admission->validate(
       *call,
       {.operation = "UPDATE", .subresource = update.subresource, .object = &object, .old = &old}));
-  if (!update.applied) track_update(*call, update.subresource, &old, object);
   if (call->dry_run) {
     reply_object(*call, object, false, update.finish);
     return Tried::kDone;
