@@ -321,6 +321,60 @@ TEST(Load, OldVersion) {
   EXPECT_EQ(loaded->configuration.wait_for_pods_ready->block_admission, true);
 }
 
+void places(Value& value, std::vector<Value*>* out) {
+  out->push_back(&value);
+  if (value.is_object())
+    for (auto& [key, member] : value.as_object()) places(member, out);
+  if (value.is_array())
+    for (Value& item : value.as_array()) places(item, out);
+}
+
+// Whatever stands anywhere in a Configuration: an error or a value, and validation of what loads.
+TEST(Load, JunkAnywhere) {
+  auto parsed = json::parse(
+      R"({"apiVersion":"config.kueue.x-k8s.io/v1beta2","kind":"Configuration","namespace":"n",
+    "managedJobsNamespaceSelector":{"matchLabels":{"a":"b"},"matchExpressions":[{"key":"k","operator":"In","values":["v"]}]},
+    "webhook":{"port":1,"certDir":"d"},"metrics":{"bindAddress":"b","customLabels":[{"name":"n","sourceKind":"Workload",
+    "sourceLabelKey":"k","trackedValues":["a"]}],"localQueueMetrics":{"localQueueSelector":{"matchLabels":{"a":"b"}}}},
+    "leaderElection":{"leaseDuration":"1s"},"controller":{"groupKindConcurrency":{"Job.batch":5}},"tls":{"minVersion":
+    "VersionTLS12","cipherSuites":["x"],"curvePreferences":[1]},"internalCertManagement":{"enable":true},
+    "waitForPodsReady":{"timeout":"5m","requeuingStrategy":{"timestamp":"Creation","backoffLimitCount":1}},
+    "clientConnection":{"qps":1,"burst":2},"integrations":{"frameworks":["pod"],"externalFrameworks":["A.b.c"],
+    "labelKeysToCopy":["a"]},"multiKueue":{"gcInterval":"1m","dispatcherName":"kueue.x-k8s.io/multikueue-dispatcher-incremental",
+    "incrementalDispatcherConfig":{"stepSize":1},"externalFrameworks":[{"name":"A.b.c"}],"clusterProfile":{"accessProviders":
+    [{"name":"n","execConfig":{"command":"c","env":[{"name":"n","value":"v"}]}}]}},"fairSharing":{"preemptionStrategies":["x"]},
+    "admissionFairSharing":{"usageHalfLifeTime":"1s","resourceWeights":{"cpu":1.5}},"resources":{"quotaCheckStrategy":"x",
+    "excludeResourcePrefixes":["a"],"transformations":[{"input":"i","strategy":"Retain","outputs":{"o":"1"}}],
+    "deviceClassMappings":[{"name":"n","deviceClassNames":["c"],"sources":[{"counter":{"name":"n","driver":"d",
+    "deviceSelector":{"cel":{"expression":"e"}}}}]}]},"featureGates":{"MultiKueue":true},"objectRetentionPolicies":
+    {"workloads":{"afterFinished":"1m"}},"visibilityServer":{"bindAddress":"::","bindPort":1}})");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  Value first = *parsed;
+  std::vector<Value*> all;
+  places(first, &all);
+  const char* junk[] = {"null", "3",      "-1.5",      "true", "\"x\"",      "[]",
+                        "{}",   "[null]", "{\"a\":1}", "[[]]", "99999999999"};
+  int refused = 0, loads = 0;
+  for (size_t i = 0; i < all.size(); ++i)
+    for (const char* bad : junk) {
+      Value document = *parsed;
+      std::vector<Value*> spots;
+      places(document, &spots);
+      *spots[i] = *json::parse(bad);
+      auto loaded = load(json::write(document), "n");
+      if (!loaded.ok()) {
+        ++refused;
+        EXPECT_FALSE(loaded.error().message.empty());
+        continue;
+      }
+      ++loads;
+      auto gates = effective_gates("", loaded->document);
+      (void)validate(loaded->document, gates.ok() ? *gates : FeatureGates());
+    }
+  EXPECT_GT(refused, 500);
+  EXPECT_GT(loads, 50);
+}
+
 TEST(YamlLines, FindsMembers) {
   const char* text =
       "a: 1\nb:\n  c: 2\n  list:\n  - name: x\n    value: y\n  - name: z\n    deep:\n      er: "

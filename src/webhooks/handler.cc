@@ -1,7 +1,9 @@
 #include "webhooks/handler.h"
 
 #include "api/conversion.h"
+#include "api/registry.h"
 #include "json/json.h"
+#include "schema/decode_check.h"
 #include "webhooks/json_diff.h"
 #include "wire/status.h"
 
@@ -30,6 +32,15 @@ Operation operation_of(std::string_view text) {
   if (text == "UPDATE") return Operation::kUpdate;
   if (text == "DELETE") return Operation::kDelete;
   return text == "CONNECT" ? Operation::kConnect : Operation::kCreate;
+}
+
+// Hooks rely on the JSON types of what they read. An API server has seen to that; others may ask,
+// too.
+Result<void> check_types(const HookInfo& info, const Value* object) {
+  const schema::ResourceInfo* resource =
+      api::find_resource(info.group, info.version, info.resource);
+  if (object == nullptr || resource == nullptr) return {};
+  return schema::check_types(*resource->type, *object, resource->kind, resource->version);
 }
 
 Value response_value(std::string_view uid, bool allowed, int64_t code) {
@@ -138,6 +149,12 @@ Value Handler::review(std::string_view path, const Value& review) const {
   const Value* old_object = request->find("oldObject");
   if (operation != Operation::kUpdate || old_object == nullptr || !old_object->is_object())
     old_object = nullptr;
+  for (const Value* document : {object, old_object}) {
+    Result<void> types = check_types(*info, document);
+    if (types.ok()) continue;
+    out["response"] = failed(uid, types.error());
+    return out;
+  }
   Call call{operation,
             *object,
             old_object,
