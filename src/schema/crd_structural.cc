@@ -37,7 +37,10 @@ class StructuralChecker {
   StructuralChecker(const CrdCheckOptions& options, std::vector<ErrorCause>& errors)
       : options_(options), errors_(errors) {}
 
-  void check(const json::Value& schema, const Path& at, Place place, int depth) {
+  // `uncorrelated`: the list above whose items have no identity over updates; nullptr when there is
+  // none.
+  void check(const json::Value& schema, const Path& at, Place place, int depth,
+             const Path* uncorrelated = nullptr) {
     if (depth > kMaxDepth) return;
     if (!schema.is_object()) return;
     check_unsupported(schema, at);
@@ -48,7 +51,7 @@ class StructuralChecker {
     check_list_type(schema, at);
     check_map_type(schema, at);
     check_values(schema, at);
-    check_rules(schema, at, place);
+    check_rules(schema, at, place, uncorrelated);
     check_parts(schema, at, depth);
     if (const json::Value* properties = schema.find("properties");
         properties != nullptr && properties->is_object()) {
@@ -56,14 +59,17 @@ class StructuralChecker {
       for (const auto& [name, property] : properties->as_object()) {
         const Path below = in.key(name);
         if (place == Place::kRoot && check_root_property(name, property, below)) continue;
-        check(property, below, Place::kField, depth + 1);
+        check(property, below, Place::kField, depth + 1, uncorrelated);
       }
     }
     if (const json::Value* items = schema.find("items"); items != nullptr && items->is_object())
-      check(*items, at.child("items"), Place::kItem, depth + 1);
+      check(*items, at.child("items"), Place::kItem, depth + 1,
+            uncorrelated == nullptr && text(schema, "x-kubernetes-list-type") != "map"
+                ? &at
+                : uncorrelated);
     if (const json::Value* more = schema.find("additionalProperties");
         more != nullptr && more->is_object())
-      check(*more, at.child("additionalProperties"), Place::kField, depth + 1);
+      check(*more, at.child("additionalProperties"), Place::kField, depth + 1, uncorrelated);
     check_default(schema, at, place);
   }
 
@@ -271,13 +277,14 @@ class StructuralChecker {
                         "must be a valid regular expression, but isn't: " + problem));
   }
 
-  void check_rules(const json::Value& schema, const Path& at, Place place) {
+  void check_rules(const json::Value& schema, const Path& at, Place place,
+                   const Path* uncorrelated) {
     const json::Value* rules = schema.find("x-kubernetes-validations");
     if (rules == nullptr || !rules->is_array() || rules->as_array().empty()) return;
     const size_t before = errors_.size();
     const Path in = at.child("x-kubernetes-validations");
     for (size_t i = 0; i < rules->as_array().size(); ++i)
-      check_rule_form(schema, rules->as_array()[i], in.index(i));
+      check_rule_form(schema, rules->as_array()[i], in.index(i), uncorrelated);
     if (!options_.check_rule || errors_.size() != before) return;
     const bool is_root = place == Place::kRoot;
     const auto built =
@@ -294,8 +301,19 @@ class StructuralChecker {
     return DynamicSchema::build(outer, options_.object_meta, "", "", "");
   }
 
-  void check_rule_form(const json::Value& schema, const json::Value& rule, const Path& at) {
+  // True when the rule compares with the value before the update.
+  static bool mentions_old_self(std::string_view rule) {
+    return matches_pattern(R"((^|[^A-Za-z0-9_."'])oldSelf([^A-Za-z0-9_]|$))", rule);
+  }
+
+  void check_rule_form(const json::Value& schema, const json::Value& rule, const Path& at,
+                       const Path* uncorrelated) {
     const std::string_view body = text(rule, "rule");
+    if (uncorrelated != nullptr && mentions_old_self(body))
+      add(invalid_value(
+          at.child("rule"), body,
+          "oldSelf cannot be used on the uncorrelatable portion of the schema within " +
+              uncorrelated->str()));
     const json::Value* message = rule.find("message");
     const std::string_view message_text = text(rule, "message");
     if (body.find_first_not_of(" \t\r\n") == std::string_view::npos)

@@ -173,12 +173,24 @@ class Checker {
       if (field == nullptr) continue;
       const size_t length = path_.size();
       if (!path_.empty()) path_ += '.';
+      // Go names the embedded struct that holds the field.
+      if (const Type* part = embedded_part(type, *field)) {
+        path_ += short_name(*part);
+        path_ += '.';
+      }
       path_ += key;
       if (auto problem = check(*field->type, member, depth + 1)) return problem;
       path_.resize(length);
     }
     owner_ = outer;
     return std::nullopt;
+  }
+
+  static const Type* embedded_part(const Type& type, const Field& field) {
+    if (field.proto_number != 0) return nullptr;
+    for (const ProtoInline& part : type.proto_inlines)
+      if (part.type->field(field.name) != nullptr) return &*part.type;
+    return nullptr;
   }
 
   std::optional<std::string> check_integer(const Type& type, const json::Value& value) {

@@ -109,11 +109,25 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// Kubernetes' decoder tells unknown fields of its own kinds as it meets them; for custom resources
+// those of the metadata come first, the others sorted.
+void order(const Type& type, std::vector<std::string>& found) {
+  if (type.name.starts_with("io.k8s.")) return;
+  std::vector<std::string> rest;
+  std::vector<std::string> metadata;
+  for (std::string& path : found)
+    (path.starts_with("metadata.") ? metadata : rest).push_back(std::move(path));
+  std::sort(rest.begin(), rest.end());
+  found = std::move(metadata);
+  std::move(rest.begin(), rest.end(), std::back_inserter(found));
+}
+
 }  // namespace
 
 std::vector<std::string> prune(const Type& type, json::Value& document, size_t max_reported) {
   std::vector<std::string> found;
   Walker<json::Value>(found, max_reported).walk(type, document, Path(), 0);
+  order(type, found);
   return found;
 }
 
@@ -121,6 +135,7 @@ std::vector<std::string> find_unknown(const Type& type, const json::Value& docum
                                       size_t max_reported) {
   std::vector<std::string> found;
   Walker<const json::Value>(found, max_reported).walk(type, document, Path(), 0);
+  order(type, found);
   return found;
 }
 

@@ -16,9 +16,10 @@ enum class FieldValidation : uint8_t { kIgnore, kWarn, kStrict };
 
 // Removes every member the Type does not know, except below preserve_unknown, and returns the paths
 // of what was removed
-// ("spec.foo", "spec.nest.y[0].u") in document order. Values of a wrong shape (a string where a
-// struct belongs) are left alone: check_types and validate speak about them. At most max_reported
-// paths are returned; all are removed.
+// ("spec.foo", "spec.nest.y[0].u") in the order
+// of kube-apiserver (document order for built-in kinds; metadata first and then sorted for others).
+// Values of a wrong shape (a string where a struct belongs) are left alone: check_types and
+// validate speak about them. At most max_reported paths are returned; all are removed.
 std::vector<std::string> prune(const Type& type, json::Value& document, size_t max_reported = 100);
 
 // The same paths without removing anything.

@@ -31,14 +31,9 @@ TEST(Prune, DropsAndTellsUnknownFields) {
     "spec":{"queueNam":"x","free":{"zz":{"q":1},"known":{"a":"1","b":2}},"any":{"what":{"ever":1}},
     "pod":{"apiVersion":"v1","kind":"Pod","spec":{"x":1},"metadata":{"labels":{"a":"b"},"bad":1}},
     "map":{"k":{"x":1,"y":2}},"list":[{"x":1},{"y":1}],"empty":{"e":1},"nested":"not a struct"}})");
-  const std::vector<std::string> expected = {"zip",
-                                             "metadata.foo",
-                                             "spec.queueNam",
-                                             "spec.free.known.b",
-                                             "spec.pod.metadata.bad",
-                                             "spec.map.k.y",
-                                             "spec.list[1].y",
-                                             "spec.empty.e"};
+  const std::vector<std::string> expected = {
+      "metadata.foo", "spec.empty.e",          "spec.free.known.b", "spec.list[1].y",
+      "spec.map.k.y", "spec.pod.metadata.bad", "spec.queueNam",     "zip"};
   EXPECT_EQ(find_unknown(thing(), document), expected);
   EXPECT_EQ(prune(thing(), document), expected);
   EXPECT_EQ(

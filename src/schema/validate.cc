@@ -116,15 +116,15 @@ std::string enum_text(std::string_view text) {
 // Limits, required members and shapes of a value and everything below it.
 class LimitChecker {
  public:
-  LimitChecker(Errors& errors, bool ratchet, size_t max_errors)
-      : errors_(errors), ratchet_(ratchet), max_errors_(max_errors) {}
+  LimitChecker(Errors& errors, bool ratchet, bool builtin, size_t max_errors)
+      : errors_(errors), ratchet_(ratchet), builtin_(builtin), max_errors_(max_errors) {}
 
   // `old` is the same node before the update, nullptr when there is none or ratcheting is off.
   void check(const Type& type, const json::Value& value, const json::Value* old, const Path& path,
              int depth) {
     if (depth > kMaxDepth || errors_.size() >= max_errors_) return;
     if (ratchet_ && old != nullptr && *old == value) return;
-    if (value.is_null() && (type.nullable || type.kind == Kind::kAny)) return;
+    if (value.is_null() && (builtin_ || type.nullable || type.kind == Kind::kAny)) return;
     if (!check_type(type, value, path)) return;
     const Constraints* c = type.constraints;
     if (c != nullptr) {
@@ -253,7 +253,7 @@ class LimitChecker {
   // Errors of a value under one element of a junctor.
   Errors check_part(const Type& part, const json::Value& value, const Path& path, int depth) {
     Errors found;
-    LimitChecker(found, false, max_errors_).check(part, value, nullptr, path, depth + 1);
+    LimitChecker(found, false, builtin_, max_errors_).check(part, value, nullptr, path, depth + 1);
     return found;
   }
 
@@ -352,7 +352,7 @@ class LimitChecker {
         invalid(path, n, fmt::format("should have at least {} properties", *c->min_properties));
     }
     for (const Field& field : type.fields)
-      if (field.required && !object.contains(field.name))
+      if (field.required && is_absent(object.find(field.name)))
         errors_.push_back(required_value(path.child(field.name)));
     if (type.embedded_resource) check_embedded(value, path);
     const json::Object* before =
@@ -371,6 +371,10 @@ class LimitChecker {
     }
   }
 
+  bool is_absent(const json::Value* member) const {
+    return member == nullptr || (builtin_ && member->is_null());
+  }
+
   void check_embedded(const json::Value& value, const Path& path) {
     for (std::string_view name : {std::string_view("apiVersion"), std::string_view("kind")}) {
       const json::Value* member = value.find(name);
@@ -381,6 +385,7 @@ class LimitChecker {
 
   Errors& errors_;
   bool ratchet_;
+  bool builtin_;  // null is absent, as where documents are decoded into Go structs
   size_t max_errors_;
 };
 
@@ -443,6 +448,7 @@ class RuleWalker {
     Errors failed;
     rules_.evaluate({.type = type, .self = value, .old_self = old, .path = path}, failed);
     if (failed.empty()) return;
+    name_root(failed);
     if (old != nullptr && *old == value) {
       // Nothing changed here: only transition rules may refuse, the others warn.
       Errors refused;
@@ -457,6 +463,11 @@ class RuleWalker {
       failed = std::move(refused);
     }
     std::move(failed.begin(), failed.end(), std::back_inserter(errors_));
+  }
+
+  static void name_root(Errors& errors) {
+    for (ErrorCause& cause : errors)
+      if (cause.field.empty()) cause.field = "<nil>";
   }
 
   void walk_object(const Type& type, const json::Value& value, const json::Value* old,
@@ -517,14 +528,19 @@ std::vector<ErrorCause> validate(const Type& type, const json::Value& document,
                                  const ValidateOptions& options) {
   Errors errors = options.earlier;
   const size_t first = errors.size();
-  LimitChecker(errors, false, options.max_errors).check(type, document, nullptr, Path(), 0);
+  // Kinds of Kubernetes itself: kube-apiserver minds neither nulls nor equal keys in their lists
+  // (two ports may differ in the protocol only by default).
+  const bool builtin = type.name.starts_with("io.k8s.");
+  LimitChecker(errors, false, builtin, options.max_errors)
+      .check(type, document, nullptr, Path(), 0);
   if (errors.size() > first && options.old != nullptr) {
     // There are errors; those of values that did not change are forgiven.
     errors.resize(first);
-    LimitChecker(errors, true, options.max_errors).check(type, document, options.old, Path(), 0);
+    LimitChecker(errors, true, builtin, options.max_errors)
+        .check(type, document, options.old, Path(), 0);
   }
   Errors duplicates;
-  find_duplicates(type, document, Path(), duplicates, 0);
+  if (!builtin) find_duplicates(type, document, Path(), duplicates, 0);
   if (!duplicates.empty() && options.old != nullptr) {
     // As kube-apiserver does: who had duplicates before may keep them.
     Errors before;
