@@ -182,6 +182,21 @@ void openapi_v2(Call& call) {
   reply(call, std::move(response));
 }
 
+void unknown(Call& call) {
+  // As in Kubernetes: a group without a version of that name, or of custom resources, is no path at
+  // all.
+  const auto* group = call.catalog->group(call.path.group);
+  if (group == nullptr || group->versions.front().resources.front()->resource->custom())
+    return reply_text(call, "404 page not found\n", 404);
+  reply_error(call,
+              make_error(ErrorCode::kNotFound, "the server could not find the requested resource"));
+}
+
+void not_allowed(Call& call) {
+  reply_error(call, make_error(ErrorCode::kMethodNotAllowed,
+                               "the server does not allow this method on the requested resource"));
+}
+
 bool without_resource(Call& call) {
   const std::string& path = call.request.path;
   if (path == "/version" || path == "/version/") return version(call), true;
@@ -192,22 +207,22 @@ bool without_resource(Call& call) {
   if (path == "/openapi/v2") return openapi_v2(call), true;
   if (path == "/openapi/v3" || path.starts_with("/openapi/v3/"))
     return call.core->openapi->serve(call), true;
-  return serve_discovery(call);
-}
-
-void unknown(Call& call) {
-  // As in Kubernetes: a group without a version of that name, or of custom resources, is no path at
-  // all.
-  const auto* version = call.catalog->version(call.path.group, call.path.version);
-  if (version == nullptr || version->resources.front()->resource->custom())
-    return reply_text(call, "404 page not found\n", 404);
-  reply_error(call,
-              make_error(ErrorCode::kNotFound, "the server could not find the requested resource"));
-}
-
-void not_allowed(Call& call) {
-  reply_error(call, make_error(ErrorCode::kMethodNotAllowed,
-                               "the server does not allow this method on the requested resource"));
+  const bool discovery =
+      path == "/api" || path == "/apis" || path.starts_with("/api/") || path.starts_with("/apis/");
+  if (discovery && call.request.method != "GET" && call.request.method != "HEAD")
+    return not_allowed(call), true;
+  if (serve_discovery(call)) return true;
+  // Unknown versions of known groups are told in another form than unknown paths.
+  std::string_view group = call.request.path;
+  if (group.starts_with("/api/")) {
+    call.path.group = "";
+  } else if (group.starts_with("/apis/")) {
+    group.remove_prefix(6);
+    call.path.group = group.substr(0, group.find('/'));
+  } else {
+    return false;
+  }
+  return unknown(call), true;
 }
 
 void route(const CallPtr& call, std::string_view verb) {

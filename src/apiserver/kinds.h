@@ -9,7 +9,6 @@ namespace kueue::apiserver::kinds {
 // core
 void pod_defaults(json::Value& object);
 void pod_create(Call& call, json::Value& object);
-void pod_update(Call& call, json::Value& object, const json::Value& old);
 void pod_validate(const Call& call, const json::Value& object, Causes& causes);
 void pod_validate_update(const Call& call, const json::Value& object, const json::Value& old,
                          Causes& causes);

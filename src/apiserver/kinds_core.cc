@@ -171,7 +171,10 @@ void service_create(Call& call, json::Value& object) {
   // No network stands behind it: a headless address is the honest one where the user gave none.
   if (spec->find("clusterIP") == nullptr) {
     (*spec)["clusterIP"] = "None";
-    (*spec)["clusterIPs"] = json::Value::array({"None"});
+  }
+  if (spec->find("clusterIPs") == nullptr) {
+    json::Value address = *spec->find("clusterIP");
+    (*spec)["clusterIPs"] = json::Value::array({std::move(address)});
   }
   set_default(*spec, "ipFamilies", json::Value::array({"IPv4"}));
   set_default(*spec, "ipFamilyPolicy", "SingleStack");

@@ -136,12 +136,13 @@ void validate_pod_spec(const json::Value& spec, const std::string& path, Causes&
 }
 
 void validate_pod_template(const json::Value& object, std::string_view path, Causes& causes) {
+  static const json::Value empty = json::Value::object();
   const json::Value* pod_template = object.find_path({"spec", "template"});
-  if (pod_template == nullptr) return;
+  if (pod_template == nullptr) pod_template = &empty;
   const std::string at(path);
   validate_labels(pod_template->find_path({"metadata", "labels"}), at + ".labels", causes);
-  if (const json::Value* spec = pod_template->find("spec"); spec && spec->is_object())
-    validate_pod_spec(*spec, at + ".spec", causes);
+  const json::Value* spec = pod_template->find("spec");
+  validate_pod_spec(spec != nullptr && spec->is_object() ? *spec : empty, at + ".spec", causes);
 }
 
 void pod_defaults(json::Value& object) { default_pod(object); }
@@ -161,19 +162,6 @@ void pod_create(Call& call, json::Value& object) {
          {"reason", "SchedulingGated"},
          {"message", "Scheduling is blocked due to non-empty scheduling gates"}})});
   object["status"] = std::move(status);
-}
-
-void pod_update(Call& call, json::Value& object, const json::Value& old) {
-  (void)call;
-  // The condition of a gated pod goes with the last gate.
-  if (array_at(object["spec"], "schedulingGates").empty() &&
-      !array_at(*old.find("spec"), "schedulingGates").empty())
-    if (json::Value* conditions = object.find_path({"status", "conditions"});
-        conditions != nullptr && conditions->is_array())
-      std::erase_if(conditions->as_array(), [](const json::Value& c) {
-        return c.get_string({"type"}) == "PodScheduled" &&
-               c.get_string({"reason"}) == "SchedulingGated";
-      });
 }
 
 void pod_validate(const Call& call, const json::Value& object, Causes& causes) {
@@ -252,8 +240,9 @@ void pod_validate_update(const Call& call, const json::Value& object, const json
       for (const auto& [key, value] : before->as_object()) {
         const json::Value* kept = now == nullptr ? nullptr : now->find(key);
         if (kept != nullptr && *kept == value) continue;
-        causes.push_back(cause_invalid("spec.nodeSelector", now == nullptr ? json::Value() : *now,
-                                       "only additions are allowed, no mutations or deletions"));
+        causes.push_back(cause_invalid(
+            "spec.nodeSelector", now == nullptr ? json::Value() : *now,
+            "only additions to spec.nodeSelector are allowed (no mutations or deletions)"));
         break;
       }
   }

@@ -20,7 +20,12 @@ json::Value* spec_of(json::Value& object) {
 }
 
 void default_template(json::Value& spec) {
-  if (json::Value* inner = spec.find_path({"template", "spec"})) default_pod_spec(*inner);
+  json::Value& pod_template = spec["template"];
+  if (pod_template.is_null()) pod_template = json::Value::object();
+  if (!pod_template.is_object()) return;
+  json::Value& inner = pod_template["spec"];
+  if (inner.is_null()) inner = json::Value::object();
+  default_pod_spec(inner);
 }
 
 bool selector_matches(const json::Value* selector, const json::Value* labels) {
@@ -115,11 +120,12 @@ void job_validate(const Call& call, const json::Value& object, Causes& causes) {
   }
   if (spec.find("selector") == nullptr) {
     causes.push_back(cause_required("spec.selector", ""));
-  } else if (!selector_matches(spec.find("selector"),
-                               spec.find_path({"template", "metadata", "labels"}))) {
+  }
+  if (!selector_matches(spec.find("selector"),
+                        spec.find_path({"template", "metadata", "labels"}))) {
     const json::Value* labels = spec.find_path({"template", "metadata", "labels"});
     causes.push_back(cause_invalid("spec.template.metadata.labels",
-                                   labels == nullptr ? json::Value::object() : *labels,
+                                   labels == nullptr ? json::Value() : *labels,
                                    "`selector` does not match template `labels`"));
   }
   validate_pod_template(object, "spec.template", causes);
@@ -296,9 +302,10 @@ void selector_validate(const Call& call, const json::Value& object, Causes& caus
   if (const json::Value* n = spec->find("replicas"); n != nullptr && n->int_or(0) < 0)
     causes.push_back(cause_invalid("spec.replicas", *n, "must be greater than or equal to 0"));
   const json::Value* labels = spec->find_path({"template", "metadata", "labels"});
-  if (selector != nullptr && !selector_matches(selector, labels))
+  if (selector == nullptr) causes.push_back(cause_required("spec.selector", ""));
+  if (!selector_matches(selector, labels))
     causes.push_back(cause_invalid("spec.template.metadata.labels",
-                                   labels == nullptr ? json::Value::object() : *labels,
+                                   labels == nullptr ? json::Value() : *labels,
                                    "`selector` does not match template `labels`"));
   validate_pod_template(object, "spec.template", causes);
   const std::string_view restart = spec->get_string({"template", "spec", "restartPolicy"});

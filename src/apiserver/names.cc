@@ -54,14 +54,15 @@ bool is_qualified(std::string_view text) {
                      [](char c) { return alnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-std::string too_long_text(size_t most) {
-  return "must be no more than " + std::to_string(most) + " bytes";
+// Names count characters, labels bytes: that is how the texts go.
+std::string too_long_text(size_t most, std::string_view unit) {
+  return "must be no more than " + std::to_string(most) + " " + std::string(unit);
 }
 
 std::vector<std::string> check(std::string_view text, size_t most, bool good,
-                               std::string_view complaint) {
+                               std::string_view complaint, std::string_view unit = "characters") {
   std::vector<std::string> problems;
-  if (text.size() > most) problems.push_back(too_long_text(most));
+  if (text.size() > most) problems.push_back(too_long_text(most, unit));
   if (!good) problems.emplace_back(complaint);
   return problems;
 }
@@ -109,13 +110,13 @@ std::vector<std::string> check_qualified_name(std::string_view text) {
   if (name.empty())
     problems.emplace_back("name part must be non-empty");
   else if (name.size() > 63)
-    problems.push_back("name part " + too_long_text(63));
+    problems.push_back("name part " + too_long_text(63, "bytes"));
   if (!is_qualified(name)) problems.push_back("name part " + std::string(kQualifiedText));
   return problems;
 }
 
 std::vector<std::string> check_label_value(std::string_view text) {
-  return check(text, 63, text.empty() || is_qualified(text), kLabelValueText);
+  return check(text, 63, text.empty() || is_qualified(text), kLabelValueText, "bytes");
 }
 
 std::vector<std::string> check_name(Traits::Name rule, std::string_view text) {

@@ -146,7 +146,7 @@ bool mark(const Call& call, json::Value& object, const DeleteOptions& options) {
   if (since == nullptr || since->is_null()) {
     if (!has_finalizers(object) && grace == 0 && !content) return false;
     metadata["deletionTimestamp"] = format_time(core.now() + Duration::seconds(grace));
-    metadata["deletionGracePeriodSeconds"] = grace;
+    if (!namespace_object) metadata["deletionGracePeriodSeconds"] = grace;
     if (call.resource().traits->generation)
       metadata["generation"] = metadata.get_int({"generation"}) + 1;
   } else if (grace < metadata.get_int({"deletionGracePeriodSeconds"})) {
@@ -340,6 +340,14 @@ void rest_delete(const CallPtr& call) {
     return reply_error(*call, read.error());
   auto options = read_delete_options(*call);
   if (!options.ok()) return reply_error(*call, options.error());
+  // Jobs of batch/v1 let their pods go unless told otherwise.
+  if (call->resource().collection == "batch/jobs" && options->propagation.empty()) {
+    options->propagation = "Orphan";
+    call->warn(
+        "child pods are preserved by default when jobs are deleted; set "
+        "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress "
+        "this warning");
+  }
   run_write(call, "DELETE",
             [call, options = std::move(options).value()] { delete_now(call, options); });
 }

@@ -67,11 +67,12 @@ void rest_review(const CallPtr& call) {
   }
   if (kind == "TokenReview") {
     const wire::Identity identity = core.identity_of_token(review.get_string({"spec", "token"}));
-    json::Value status = json::Value::object({{"authenticated", !identity.user.empty()}});
+    json::Value status = json::Value::object();
     if (identity.user.empty())
       status["error"] = "invalid bearer token";
     else
-      status["user"] = user_of(identity);
+      status["authenticated"] = true;
+    status["user"] = identity.user.empty() ? json::Value::object() : user_of(identity);
     review["status"] = std::move(status);
   } else if (kind == "SelfSubjectReview") {
     review["metadata"]["creationTimestamp"] = format_time(core.now());

@@ -3,11 +3,13 @@
 
 #include "apiserver/body.h"
 #include "apiserver/core.h"
+#include "apiserver/names.h"
 #include "apiserver/rest.h"
 #include "apiserver/view.h"
 #include "apiserver/write.h"
 #include "json/json.h"
 #include "json/patch.h"
+#include "schema/errors.h"
 #include "wire/selector.h"
 #include "wire/status.h"
 
@@ -51,7 +53,8 @@ json::Value scale_of(const Call& call, const json::Value& object) {
   for (const char* key : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"})
     if (const json::Value* value = object.find_path({"metadata", key})) metadata[key] = *value;
   json::Value spec = json::Value::object();
-  if (const json::Value* n = at(object, paths.spec_replicas)) spec["replicas"] = *n;
+  if (const json::Value* n = at(object, paths.spec_replicas); n != nullptr && n->int_or(1) != 0)
+    spec["replicas"] = *n;
   json::Value status = json::Value::object({{"replicas", 0}});
   if (const json::Value* n = at(object, paths.status_replicas)) status["replicas"] = *n;
   if (!paths.label_selector.empty()) {
@@ -74,15 +77,17 @@ json::Value scale_of(const Call& call, const json::Value& object) {
                               {"status", std::move(status)}});
 }
 
+Error scale_error(const Call& call, int64_t replicas) {
+  return schema::make_invalid(
+      "autoscaling", "Scale", call.path.name,
+      {cause_invalid("spec.replicas", replicas, "must be greater than or equal to 0")});
+}
+
 Result<json::Value> put_scale(const Call& call, const json::Value& current,
                               const json::Value& scale) {
   const json::Value* replicas = scale.find_path({"spec", "replicas"});
   const int64_t n = replicas == nullptr ? 0 : replicas->int_or(-1);
-  if (n < 0)
-    return make_error(ErrorCode::kInvalid,
-                      "Scale.autoscaling \"" + call.path.name +
-                          "\" is invalid: spec.replicas: Invalid value: " + std::to_string(n) +
-                          ": must be greater than or equal to 0");
+  if (n < 0) return scale_error(call, n);
   json::Value object = current;
   if (!set_at(object, call.served->info->scale->spec_replicas, n))
     return make_error(ErrorCode::kInternal, "the object has no place for spec.replicas");
@@ -189,17 +194,38 @@ void serve_binding(const CallPtr& call) {
     if (!conditions.is_array()) conditions = json::Value::array();
     std::erase_if(conditions.as_array(),
                   [](const json::Value& c) { return c.get_string({"type"}) == "PodScheduled"; });
-    conditions.as_array().push_back(
-        json::Value::object({{"type", "PodScheduled"},
-                             {"status", "True"},
-                             {"observedGeneration", pod.get_int({"metadata", "generation"})},
-                             {"lastTransitionTime", now}}));
+    conditions.as_array().push_back(json::Value::object(
+        {{"type", "PodScheduled"}, {"status", "True"}, {"lastTransitionTime", now}}));
     return pod;
   };
   update.finish = answer_success;
   run_write(call, "CREATE", [call, update = std::move(update)]() mutable {
     update_object(call, std::move(update));
   });
+}
+
+// The condition by which others tell an evicted pod from a deleted one.
+void mark_disrupted(const Call& call) {
+  Core& core = *call.core;
+  edit_internally(core, "/pods", object_key(call.path.namespace_, call.path.name),
+                  [&](json::Value& pod) {
+                    const std::string_view phase = pod.get_string({"status", "phase"});
+                    if (phase == "Succeeded" || phase == "Failed" ||
+                        pod.get_string({"spec", "nodeName"}).empty())
+                      return false;
+                    json::Value& conditions = pod["status"]["conditions"];
+                    if (!conditions.is_array()) conditions = json::Value::array();
+                    std::erase_if(conditions.as_array(), [](const json::Value& c) {
+                      return c.get_string({"type"}) == "DisruptionTarget";
+                    });
+                    conditions.as_array().push_back(
+                        json::Value::object({{"type", "DisruptionTarget"},
+                                             {"status", "True"},
+                                             {"lastTransitionTime", format_time(core.now())},
+                                             {"reason", "EvictionByEvictionAPI"},
+                                             {"message", "Eviction API: evicting"}}));
+                    return true;
+                  });
 }
 
 // An eviction is a deletion; budgets that would be violated are the business of a controller that
@@ -235,6 +261,7 @@ void serve_eviction(const CallPtr& call) {
     CallPtr call;
   };
   eviction->sink = std::make_shared<Sink>(call);
+  if (!call->dry_run) mark_disrupted(*call);
   rest_delete(eviction);
 }
 

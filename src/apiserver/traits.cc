@@ -15,7 +15,6 @@ Table core_table() {
   t["/pods"] = {.generation = true,
                 .set_defaults = kinds::pod_defaults,
                 .prepare_create = kinds::pod_create,
-                .prepare_update = kinds::pod_update,
                 .validate = kinds::pod_validate,
                 .validate_update = kinds::pod_validate_update};
   t["/podtemplates"] = {.generation = true, .set_defaults = kinds::template_defaults};
@@ -31,7 +30,7 @@ Table core_table() {
                    .validate_update = kinds::secret_validate_update};
   t["/nodes"] = {.prepare_create = kinds::node_create};
   t["/services"] = {.create_on_update = true,
-                    .name = Traits::Name::kLabel1035,
+                    .name = Traits::Name::kLabel,
                     .set_defaults = kinds::service_defaults,
                     .prepare_create = kinds::service_create};
   t["/events"] = {.create_on_update = true, .validate = kinds::event_validate};

@@ -279,8 +279,8 @@ Result<void> check_identity(const Call& call, const json::Value& object, const j
   pinned = false;
   if (version.empty() || version == "0") {
     if (!patch && !traits(call).unconditional_update && call.path.subresource.empty())
-      return invalid(
-          call, object,
+      return schema::make_invalid(
+          call.served->info->group, call.served->info->plural, call.path.name,
           {cause_invalid("metadata.resourceVersion", 0, "must be specified for an update")});
   } else if (version != std::to_string(stored.revision)) {
     return conflict_error(call);
@@ -330,6 +330,20 @@ bool ready_to_go(const json::Value& object) {
   return object.get_int({"metadata", "deletionGracePeriodSeconds"}) == 0;
 }
 
+// take_in(); what is wrong with the result of a patch is told as a fault of the patch.
+Result<void> take_patched(Call& call, json::Value& object, const Update& update) {
+  const bool patch = call.request.method == "PATCH" && !update.applied && !call.resource().custom();
+  if (!patch) return take_in(call, object, *call.served, update.duplicates);
+  const std::string text = json::write_sorted(object);
+  const auto taken = take_in(call, object, *call.served, update.duplicates);
+  if (taken.ok() || taken.error().code != ErrorCode::kBadRequest) return taken;
+  std::string why = taken.error().message;
+  constexpr std::string_view kStart = " cannot be handled as a ";
+  if (const size_t at = why.find(kStart); at != std::string::npos)
+    why = why.substr(why.find(": ", at) + 2);
+  return schema::make_invalid("", "", "", {cause_invalid("patch", text, why)});
+}
+
 enum class Tried : uint8_t { kDone, kAgain };
 
 Result<Tried> try_update(const CallPtr& call, const Update& update) {
@@ -349,7 +363,7 @@ Result<Tried> try_update(const CallPtr& call, const Update& update) {
   KUEUE_ASSIGN(json::Value object, update.change(old));
   KUEUE_TRY(check_kind(*call, object, *call->served));
   KUEUE_TRY(check_url(*call, object));
-  KUEUE_TRY(take_in(*call, object, *call->served, update.duplicates));
+  if (const auto taken = take_patched(*call, object, update); !taken.ok()) return taken.error();
   bool pinned = false;
   KUEUE_TRY(check_identity(*call, object, old, *stored, pinned));
   object["metadata"]["resourceVersion"] = std::to_string(stored->revision);
