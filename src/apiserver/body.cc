@@ -49,6 +49,7 @@ Error options_error(const Call& call, std::string_view field, std::string messag
 // single fields: they may ask whether other fields were given.
 void fill_in(json::Value& object, const Served& as) {
   const schema::Type& type = *as.info->type;
+  if (!as.resource->custom()) schema::fill_values(type, object);
   if (as.resource->traits->set_defaults != nullptr) as.resource->traits->set_defaults(object);
   schema::apply_defaults(type, object);
   if (!as.resource->custom()) {

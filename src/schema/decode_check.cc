@@ -174,8 +174,8 @@ class Checker {
       const size_t length = path_.size();
       if (!path_.empty()) path_ += '.';
       // Go names the embedded struct that holds the field.
-      if (const Type* part = embedded_part(type, *field)) {
-        path_ += short_name(*part);
+      if (const std::string_view part = embedded_part(type, *field); !part.empty()) {
+        path_ += part;
         path_ += '.';
       }
       path_ += key;
@@ -186,11 +186,18 @@ class Checker {
     return std::nullopt;
   }
 
-  static const Type* embedded_part(const Type& type, const Field& field) {
-    if (field.proto_number != 0) return nullptr;
-    for (const ProtoInline& part : type.proto_inlines)
-      if (part.type->field(field.name) != nullptr) return &*part.type;
-    return nullptr;
+  // "" when the field is none of an embedded struct, or that struct's name is not known.
+  static std::string_view embedded_part(const Type& type, const Field& field) {
+    if (field.proto_number != 0) return {};
+    for (const ProtoInline& part : type.proto_inlines) {
+      if (part.type->field(field.name) == nullptr) continue;
+      if (!part.type->name.empty()) return short_name(*part.type);
+      if (type.name.ends_with(".Probe")) return "ProbeHandler";
+      if (type.name.ends_with(".Volume")) return "VolumeSource";
+      if (type.name.ends_with(".PersistentVolumeSpec")) return "PersistentVolumeSource";
+      if (type.name.ends_with(".EphemeralContainer")) return "EphemeralContainerCommon";
+    }
+    return {};
   }
 
   std::optional<std::string> check_integer(const Type& type, const json::Value& value) {

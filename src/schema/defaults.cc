@@ -1,5 +1,6 @@
 #include "schema/defaults.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "json/json.h"
@@ -89,7 +90,23 @@ void drop(const Type& type, json::Value& value, int depth) {
   for (const std::string& key : nulls) value.as_object().erase(key);
 }
 
+void fill(const Type& type, json::Value& value, int depth) {
+  static constexpr std::string_view kByValue[] = {"spec", "template", "jobTemplate", "metadata"};
+  if (!type.name.starts_with("io.k8s.") || !value.is_object() || depth > kMaxDepth) return;
+  if (type.name.ends_with(".ReplicationControllerSpec")) return;  // holds a pointer
+  for (const Field& field : type.fields) {
+    if (field.type->kind != Kind::kStruct) continue;
+    if (std::find(std::begin(kByValue), std::end(kByValue), field.name) == std::end(kByValue))
+      continue;
+    json::Value& member = value.as_object()[field.name];
+    if (member.is_null()) member = json::Value::object();
+    fill(*field.type, member, depth + 1);
+  }
+}
+
 }  // namespace
+
+void fill_values(const Type& type, json::Value& document) { fill(type, document, 0); }
 
 void apply_defaults(const Type& type, json::Value& document) { apply(type, document, 0); }
 

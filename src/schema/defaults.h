@@ -18,4 +18,9 @@ void apply_defaults(const Type& type, json::Value& document);
 // kAny.
 void drop_nulls(const Type& type, json::Value& document);
 
+// Puts the structs that Go's built-in kinds hold by value where they are absent: spec, template,
+// jobTemplate and the metadata of templates, from the root down. What is required inside is then
+// missed by validation, as it should be. Other Types than those of Kubernetes are left alone.
+void fill_values(const Type& type, json::Value& document);
+
 }  // namespace kueue::schema

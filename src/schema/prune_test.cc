@@ -79,5 +79,29 @@ TEST(Defaults, AtEveryLevel) {
   EXPECT_EQ(json::write(without), R"({"metadata":{}})");
 }
 
+TEST(Defaults, FillValues) {
+  static constexpr Field kTemplateFields[] = {{.name = "metadata", .type = &kMetaType},
+                                              {.name = "spec", .type = &kMetaType}};
+  static constexpr Type kTemplate{.kind = Kind::kStruct,
+                                  .name = "io.k8s.api.core.v1.PodTemplateSpec",
+                                  .fields = kTemplateFields};
+  static constexpr Field kSpecFields[] = {{.name = "template", .type = &kTemplate},
+                                          {.name = "suspend", .type = &kBoolType}};
+  static constexpr Type kSpec{
+      .kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.JobSpec", .fields = kSpecFields};
+  static constexpr Field kJobFields[] = {{.name = "metadata", .type = &kMetaType},
+                                         {.name = "spec", .type = &kSpec},
+                                         {.name = "status", .type = &kSpec}};
+  static constexpr Type kJob{
+      .kind = Kind::kStruct, .name = "io.k8s.api.batch.v1.Job", .fields = kJobFields};
+  json::Value job = parse_or_die(R"({"metadata":{"name":"a"},"spec":null})");
+  fill_values(kJob, job);
+  EXPECT_EQ(json::write(job),
+            R"({"metadata":{"name":"a"},"spec":{"template":{"metadata":{},"spec":{}}}})");
+  json::Value custom = json::Value::object();
+  fill_values(thing(), custom);
+  EXPECT_EQ(json::write(custom), "{}");
+}
+
 }  // namespace
 }  // namespace kueue::schema
