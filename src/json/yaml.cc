@@ -66,6 +66,7 @@ class Reader {
       KUEUE_TRY(advance());
       Node node;
       KUEUE_TRY(read_node(node, 0));
+      KUEUE_TRY(check_number(node.value));
       return std::optional<Value>(std::move(node.value));
     }
   }

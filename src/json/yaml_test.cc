@@ -53,6 +53,7 @@ TEST(Yaml, ScalarsAndStructure) {
       {"? [a]\n: b", "yaml: line 1: unsupported map key"},
       {"~: b", "yaml: line 1: unsupported map key"},
       {"a: .nan", "yaml: line 1: unsupported value: NaN"},
+      {".nan", "yaml: line 1: unsupported value: NaN"},
       {"- -.inf", "yaml: line 1: unsupported value: Inf"},
       {"a: *gone", "yaml: line 1: unknown anchor 'gone' referenced"},
       {"a: &x [*x]", "yaml: line 1: anchor 'x' value contains itself"},
