@@ -42,20 +42,6 @@ void refresh_queues(World& world, const std::function<bool(const QueueRecord&)>&
   world.touch_all();
 }
 
-QueueId ensure_queue(World& world, const std::string& name) {
-  auto [it, inserted] = world.queue_ids.try_emplace(name);
-  if (inserted) {
-    it->second = world.queues.push(QueueRecord());
-    QueueRecord& q = world.queues[it->second];
-    q.spec.name = name;
-    q.pending = PendingQueue(&world.pending_keys);
-    q.node = world.forest.queue_node(name);
-    if (world.queue_of_node.size() <= q.node.value) world.queue_of_node.resize(q.node.value + 1);
-    world.queue_of_node[q.node.value] = it->second;
-  }
-  return it->second;
-}
-
 void rebuild_groups(World& world, QueueRecord& q) {
   q.groups.clear();
   for (const ResourceGroup& group : q.spec.groups) {
@@ -83,6 +69,20 @@ void withdraw_members(World& world, LocalId local) {
 }
 
 }  // namespace
+
+QueueId ensure_queue(World& world, const std::string& name) {
+  auto [it, inserted] = world.queue_ids.try_emplace(name);
+  if (inserted) {
+    it->second = world.queues.push(QueueRecord());
+    QueueRecord& q = world.queues[it->second];
+    q.spec.name = name;
+    q.pending = PendingQueue(&world.pending_keys);
+    q.node = world.forest.queue_node(name);
+    if (world.queue_of_node.size() <= q.node.value) world.queue_of_node.resize(q.node.value + 1);
+    world.queue_of_node[q.node.value] = it->second;
+  }
+  return it->second;
+}
 
 LocalId ensure_local(World& world, const Key& key) {
   auto [it, inserted] = world.local_ids.try_emplace(key.text());

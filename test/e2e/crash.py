@@ -8,6 +8,7 @@ create, change and delete ConfigMaps and Jobs, and kills the server at a random 
 
 import argparse
 import http.client
+import json
 import os
 import pathlib
 import random
@@ -37,6 +38,7 @@ QUEUES = [
     ("LocalQueue", "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues", {
         "metadata": {"name": "crash", "namespace": "default"}, "spec": {"clusterQueue": "crash-queue"}}),
 ]
+CLUSTER_QUEUE = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/crash-queue"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
@@ -149,7 +151,7 @@ def condition(workload, kind):
 
 def check_reservations(client):
     """Reserved CPUs never exceed the quota, and one Workload stands for each Job."""
-    used, owners = 0, {}
+    used, owners, holders = 0, {}, []
     for name, workload in listing(client, WORKLOADS).items():
         for owner in workload["metadata"].get("ownerReferences", []):
             if owner["uid"] in owners and not condition(workload, "Finished"):
@@ -158,8 +160,12 @@ def check_reservations(client):
         if condition(workload, "QuotaReserved") and not condition(workload, "Finished"):
             for assignment in workload["status"]["admission"]["podSetAssignments"]:
                 used += int(assignment["resourceUsage"]["cpu"])
+            holders.append({"name": name, "deleting": workload["metadata"].get("deletionTimestamp"),
+                            "version": workload["metadata"]["resourceVersion"], "status": workload["status"]})
     if used > QUOTA_CPU:
-        raise RuntimeError(f"{used} CPUs are reserved, the quota is {QUOTA_CPU}")
+        queue = client.request("GET", CLUSTER_QUEUE).json().get("status")
+        raise RuntimeError(f"{used} CPUs are reserved, the quota is {QUOTA_CPU}: {json.dumps(holders, indent=1)}; "
+                           f"the ClusterQueue says {json.dumps(queue, indent=1)}")
 
 
 def settled(client):
@@ -167,7 +173,7 @@ def settled(client):
     for item in listing(client, JOBS).values():
         if not any(c["type"] == "Complete" and c["status"] == "True" for c in item.get("status", {}).get("conditions", [])):
             return False
-    queue = client.request("GET", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/crash-queue").json()
+    queue = client.request("GET", CLUSTER_QUEUE).json()
     status = queue.get("status", {})
     total = sum(int(r.get("total", "0") or 0) for f in status.get("flavorsReservation", []) for r in f["resources"])
     return (status.get("pendingWorkloads", 0), status.get("reservingWorkloads", 0), total) == (0, 0, 0)

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "engine/queue/digest.h"
+#include "engine/state_apply.h"
 #include "engine/topology/usage.h"
 
 namespace kueue::engine {
@@ -142,8 +143,7 @@ void release(World& world, WorkloadId id) {
 void sync_reservation(World& world, WorkloadId id) {
   const Workload& w = world.object(id);
   if (!w.reserved() || w.finished()) return release(world, id);
-  QueueId queue = world.find_queue(w.admission->cluster_queue);
-  if (!queue.valid()) return release(world, id);
+  QueueId queue = ensure_queue(world, w.admission->cluster_queue);
   Instant since = w.condition(ConditionType::kQuotaReserved)->since;
   int64_t generation = world.queues[queue].generation;
   bool same_queue =
