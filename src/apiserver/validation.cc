@@ -68,6 +68,12 @@ void add_table_causes(const Call& call, const json::Value& object, const json::V
   schema::ValidateOptions options;
   if (rules) options.rules = &*rules;
   options.old = old;
+  if (call.resource().custom()) {
+    // What the metadata lacks may keep the rules from running.
+    options.earlier = std::move(causes);
+    causes = schema::validate(*call.served->info->type, object, options);
+    return;
+  }
   const size_t told = causes.size();
   for (ErrorCause& cause : schema::validate(*call.served->info->type, object, options)) {
     const bool repeated = std::any_of(
