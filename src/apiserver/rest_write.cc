@@ -152,8 +152,14 @@ void rest_patch(const CallPtr& call) {
   if ((strategic && call->resource().custom()) ||
       (!strategic && type != "application/json-patch+json" &&
        type != "application/merge-patch+json"))
-    return reply_error(*call,
-                       make_error(ErrorCode::kUnsupportedMedia, "415: Unsupported Media Type"));
+    return reply_error(
+        *call, make_error(ErrorCode::kUnsupportedMedia,
+                          // Servers of built-in and of custom kinds differ in their words.
+                          call->resource().custom()
+                              ? "the body of the request was in an unknown format - accepted media "
+                                "types include: application/json-patch+json, "
+                                "application/merge-patch+json, application/apply-patch+yaml"
+                              : "415: Unsupported Media Type"));
   auto body = begin(call);
   if (!body) return;
   auto patch = std::make_shared<json::Value>(std::move(body->value));

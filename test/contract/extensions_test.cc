@@ -68,6 +68,23 @@ TEST_F(CustomResourceTest, DefaultsPruningAndGeneration) {
       "the body of the request was in an unknown format - accepted media types include");
 }
 
+TEST_F(ContractTest, UnknownPatchTypes) {
+  auto sent = [&](std::string_view type) {
+    wire::Request request;
+    request.method = "PATCH";
+    request.path = "/api/v1/namespaces/" + ns_;
+    request.headers.set("Content-Type", std::string(type));
+    request.body = "{}";
+    return client().transport().round_trip(request, Duration::seconds(30)).value();
+  };
+  for (const char* type : {"application/json", "text/plain"}) {
+    wire::Response response = sent(type);
+    EXPECT_EQ(response.status, 415) << type;
+    EXPECT_EQ(json::parse(response.body)->get_string({"message"}), "415: Unsupported Media Type");
+  }
+  EXPECT_EQ(sent("application/merge-patch+json").status, 200);
+}
+
 TEST_F(CustomResourceTest, Validation) {
   struct Case {
     const char* spec;
