@@ -34,6 +34,8 @@ struct Settings {
   bool block_admission = false;      // waitForPodsReady.blockAdmission
   // Requests to retry inadmissible workloads are collected for this long.
   Duration retry_batch = Duration::seconds(1);
+  // The same after foreign pods ended or shrank.
+  Duration pod_retry_batch = Duration::seconds(10);
 };
 
 }  // namespace kueue::engine

@@ -77,7 +77,6 @@ struct WorkloadRecord {
   uint32_t local_position = 0;  // in LocalRecord::members
   std::unique_ptr<Reservation> reservation;
   std::unique_ptr<ScanProgress> scan;
-  int64_t evaluated_generation = -1;
   bool eviction_sent = false;  // an Evict command is under way
   bool slice_finish_sent = false;
   uint64_t version = 0;  // grows with every delivered change

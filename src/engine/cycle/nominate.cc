@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "engine/cycle/entry.h"
+#include "engine/topology/assign.h"
 
 namespace kueue::engine {
 namespace {
@@ -79,6 +80,8 @@ void find_assignment(Overlay& overlay, Entry& entry, const AssignOptions& option
       std::none_of(full.victims.begin(), full.victims.end(),
                    [&](const Victim& v) { return v.id == entry.replaced; }))
     full.victims.push_back({entry.replaced, PreemptReason::kNone});
+  if (full.assignment.mode() == FitMode::kPreempt)
+    reserve_places(overlay, entry.id(), entry.queue, full.victims, entry.replaced, full.assignment);
   entry.assignment = std::move(full.assignment);
   entry.victims = std::move(full.victims);
   entry.message = entry.assignment.message(overlay.world().object(entry.id()));
@@ -137,7 +140,6 @@ void nominate_again(Overlay& overlay, Entry& entry) {
   options.replaced = entry.replaced;
   options.pinned = &nominated;
   find_assignment(overlay, entry, options);
-  overlay.world().record(entry.id()).scan = std::make_unique<ScanProgress>(entry.assignment.scan);
 }
 
 WorkloadId replaced_slice(const World& world, WorkloadId id) {

@@ -3,6 +3,7 @@
 
 #include "engine/cycle/entry.h"
 #include "engine/queue/digest.h"
+#include "engine/topology/tree.h"
 
 namespace kueue::engine {
 
@@ -138,6 +139,7 @@ Plan plan(State& state, const CycleInput& input) {
   World& world = state.world();
   world.now = std::max(world.now, input.now);
   world.forest.settle();
+  settle_topology(world);
   ++world.cycle;
   Plan result;
   std::vector<Entry> rejected;

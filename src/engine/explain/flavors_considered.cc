@@ -12,7 +12,10 @@ std::string attempt_text(const FlavorAttempt& a) {
   else
     out += std::string("preemptionMode=") + preempt_mode_text(a.mode);
   if (a.borrow > 0) out += ";borrow=" + std::to_string(a.borrow);
-  for (const Reason& reason : a.reasons) out += ";" + render(reason);
+  std::vector<std::string> texts;
+  for (const Reason& reason : a.reasons) texts.push_back(render(reason));
+  std::sort(texts.begin(), texts.end());
+  for (const std::string& text : texts) out += ";" + text;
   return out + ")";
 }
 

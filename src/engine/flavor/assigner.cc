@@ -151,35 +151,30 @@ bool Assigner::assign_group(const PodSetGroup& group) {
   std::vector<FlavorChoice> flavors;
   bool failed = false;
   bool kept = !results_[group.members.front()].flavors.empty();
-  std::vector<const GroupRecord*> looked_at;
-  for (const auto& [resource, amount] : group.requests) {
-    if (kept) break;
-    const GroupRecord* resources = queue_.group_of(resource);
-    if (resources == nullptr) {
+  // From the last resource by name to the first; the first resource group that fails speaks alone.
+  for (size_t i = group.requests.size(); i-- > 0 && !kept && !failed;) {
+    const auto& [resource, amount] = group.requests[i];
+    if (std::any_of(flavors.begin(), flavors.end(),
+                    [&](const auto& f) { return f.resource == resource; }))
+      continue;
+    if (queue_.group_of(resource) == nullptr) {
       if (amount.is_zero() ||
           (world_.settings.ignore_undeclared && world_.gate(Gate::kQuotaCheckStrategy)))
         continue;
       failed = true;
-      status.reasons.clear();
-      status.no_fit = more_severe(status.no_fit, PendingReason::kNoMatchingFlavor);
-      status.reasons.push_back(
-          {ReasonKind::kResourceUnavailable, {}, world_.names.text(resource), {}, {}, {}, {}});
+      status.no_fit = PendingReason::kNoMatchingFlavor;
+      status.reasons = {
+          {ReasonKind::kResourceUnavailable, {}, world_.names.text(resource), {}, {}, {}, {}}};
       continue;
     }
-    if (std::find(looked_at.begin(), looked_at.end(), resources) != looked_at.end()) continue;
-    looked_at.push_back(resources);
     PodSetResult found;
     std::vector<FlavorChoice> choices = find_flavors(group, resource, found);
+    status.no_fit = more_severe(status.no_fit, found.no_fit);
     status.attempts.insert(status.attempts.end(), found.attempts.begin(), found.attempts.end());
-    if (choices.empty()) {
-      // The last resource group that fails speaks alone; the most severe reason stands.
-      failed = true;
-      status.reasons = std::move(found.reasons);
-      status.no_fit = more_severe(status.no_fit, found.no_fit);
-    } else if (!failed) {
-      status.reasons.insert(status.reasons.end(), found.reasons.begin(), found.reasons.end());
-      flavors.insert(flavors.end(), choices.begin(), choices.end());
-    }
+    failed = choices.empty();
+    if (failed) status.reasons.clear();
+    status.reasons.insert(status.reasons.end(), found.reasons.begin(), found.reasons.end());
+    flavors.insert(flavors.end(), choices.begin(), choices.end());
   }
   if (failed) flavors.clear();
   for (size_t member : group.members) {
@@ -391,11 +386,11 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
     }
     if (!fungible && best_quality.mode == PreemptMode::kFit) break;
   }
+  status.no_fit = least_severe;
   bool at_end = attempted == static_cast<int32_t>(resources.flavors.size()) - 1;
   for (FlavorChoice& choice : best) choice.tried = fungible && !at_end ? attempted : -1;
   if (best_quality.mode != PreemptMode::kFit) {
     status.reasons.insert(status.reasons.end(), reasons.begin(), reasons.end());
-    if (best.empty()) status.no_fit = least_severe;
   }
   return best;
 }

@@ -58,7 +58,7 @@ std::string Assignment::message(const Workload& workload) const {
 PendingReason Assignment::pending_reason() const {
   PendingReason most = PendingReason::kNone;
   for (const PodSetResult& ps : pod_sets)
-    if (severity(ps.no_fit) > severity(most)) most = ps.no_fit;
+    if (ps.mode() == FitMode::kNoFit && severity(ps.no_fit) > severity(most)) most = ps.no_fit;
   return most;
 }
 

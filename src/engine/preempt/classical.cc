@@ -83,6 +83,7 @@ class Candidates {
         collect_subtree(child, common, skip, advantage);
         continue;
       }
+      if (!world_.forest.at(child).active) continue;
       QueueId queue = world_.queue_of_node[child.value];
       for (WorkloadId id : world_.queues[queue].reserved) {
         if (!usable(id, reclaim_policy(context_.queue))) continue;

@@ -69,7 +69,7 @@ std::vector<WorkloadId> FairPreemption::collect() const {
   VictimPolicy policy = reclaim_policy(context_.queue);
   if (forest_.has_parent(context_.node()) && policy != VictimPolicy::kNever)
     for (QuotaId node : forest_.queues_below(forest_.at(context_.node()).root))
-      if (node != context_.node() && borrows_needed(node))
+      if (node != context_.node() && forest_.at(node).active && borrows_needed(node))
         take_from(world_.queues[world_.queue_of_node[node.value]], policy);
   std::sort(out.begin(), out.end(),
             [&](WorkloadId a, WorkloadId b) { return candidate_before(context_, a, b); });
@@ -120,7 +120,8 @@ QuotaId FairPreemption::next_below(QuotaId cohort) {
   QuotaId best_queue, best_cohort;
   Share queue_share, cohort_share;
   for (QuotaId child : forest_.at(cohort).children) {
-    if (pruned_.contains(child.value)) continue;
+    if (pruned_.contains(child.value) || (forest_.at(child).queue && !forest_.at(child).active))
+      continue;
     Share s = share(child);
     if (forest_.at(child).queue) {
       if ((!s.borrowing && child != context_.node()) || !has_candidates(child)) {

@@ -92,11 +92,11 @@ bool same_gate_states(const Workload& a, const Workload& b) {
 
 // Whether something changed that may make an inadmissible workload admissible (section 3,
 // PushOrUpdate).
-bool changed_in_effect(const WorkloadRecord& r, const Workload& before, const Workload& now) {
-  return now.generation != r.evaluated_generation || before.priority != now.priority ||
-         before.active != now.active || before.queue_name != now.queue_name ||
-         !same_pod_sets(before, now) || before.boost_text != now.boost_text ||
-         before.reclaimable != now.reclaimable || before.misconfigured != now.misconfigured ||
+bool changed_in_effect(const Workload& before, const Workload& now) {
+  return before.priority != now.priority || before.active != now.active ||
+         before.queue_name != now.queue_name || !same_pod_sets(before, now) ||
+         before.boost_text != now.boost_text || before.reclaimable != now.reclaimable ||
+         before.misconfigured != now.misconfigured ||
          !same_condition(before, now, ConditionType::kEvicted) ||
          !same_condition(before, now, ConditionType::kRequeued) || !same_gate_states(before, now);
 }
@@ -160,7 +160,7 @@ void push_or_update(World& world, WorkloadId id, const Workload* before) {
   QueueRecord& q = world.queues[queue];
   bool was_active = r.place == Place::kActive && r.queue == queue;
   if (r.place == Place::kInadmissible && r.queue == queue && before != nullptr &&
-      !changed_in_effect(r, *before, w))
+      !changed_in_effect(*before, w))
     return;
   if (r.place != Place::kNone) take_out(world, id);
   if (!was_active && !backoff_expired(world, w)) return put(world, id, queue, Place::kInadmissible);
@@ -253,7 +253,6 @@ void requeue(World& world, WorkloadId id, RequeueReason reason, PendingReason pe
   QueueId queue = target_queue(world, r);
   if (!queue.valid() || !admissible(world, *r.object)) return remove_from_queue(world, id);
   QueueRecord& q = world.queues[queue];
-  r.evaluated_generation = r.object->generation;
   if (reason == RequeueReason::kPendingPreemption || reason == RequeueReason::kPendingMigration) {
     WorkloadId previous = q.preemptor;
     q.preemptor = id;

@@ -84,6 +84,28 @@ void Forest::remove(QuotaId id) {
   link(id);
 }
 
+// One more than the highest cohort below, at least one when anything counts below.
+int32_t Forest::height_of(QuotaId id) const {
+  int32_t height = 0;
+  for (QuotaId child : nodes_[id].children) {
+    const QuotaNode& n = nodes_[child];
+    if (!n.queue)
+      height = std::max(height, n.height + 1);
+    else if (n.active)
+      height = std::max(height, 1);
+  }
+  return height;
+}
+
+void Forest::set_active(QuotaId queue, bool active) {
+  if (nodes_[queue].active == active) return;
+  nodes_[queue].active = active;
+  size_t steps = 0;
+  for (QuotaId id = nodes_[queue].parent; id.valid() && steps <= nodes_.size();
+       id = nodes_[id].parent, ++steps)
+    nodes_[id].height = height_of(id);
+}
+
 void Forest::settle() {
   while (!dirty_.empty()) {
     QuotaId id = dirty_.back();
@@ -142,7 +164,6 @@ void Forest::fill_quotas(const std::vector<QuotaId>& order, const Tree& tree) {
   for (QuotaId id : order) {
     QuotaNode& n = nodes_[id];
     n.cells.assign(tree.frs.size(), QuotaCell());
-    n.height = n.queue ? 0 : (n.children.empty() ? 0 : 1);
   }
   std::vector<std::optional<Amount>> lending;
   for (size_t i = order.size(); i-- > 0;) {
@@ -161,7 +182,7 @@ void Forest::fill_quotas(const std::vector<QuotaId>& order, const Tree& tree) {
       c.local = lending[ix] ? max(kZero, c.subtree - *lending[ix]) : kZero;
       if (parent != nullptr) parent->cells[ix].subtree += c.subtree - c.local;
     }
-    if (parent != nullptr && !n.queue) parent->height = std::max(parent->height, n.height + 1);
+    n.height = n.queue || n.in_cycle ? 0 : height_of(order[i]);
   }
 }
 

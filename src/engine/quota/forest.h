@@ -33,6 +33,7 @@ struct QuotaCell {
 
 struct QuotaNode {
   bool queue = false;   // ClusterQueue, else Cohort
+  bool active = true;   // a ClusterQueue that admits: others do not count for heights
   bool exists = false;  // the object exists (a cohort that is only referenced does not)
   std::string name;
   std::string parent_name;
@@ -65,6 +66,9 @@ class Forest {
   // The object is gone. A cohort stays as an implicit one while something refers to it; usage of a
   // ClusterQueue is kept.
   void remove(QuotaId id);
+
+  // Whether the ClusterQueue admits; heights of its cohorts follow.
+  void set_active(QuotaId queue, bool active);
 
   // Rebuilds the trees whose structure changed; a no-op otherwise. Must be called before any of the
   // questions below. Calls `rebuilt` for each ClusterQueue node of these trees, when set.
@@ -124,6 +128,7 @@ class Forest {
 
   QuotaId node(std::unordered_map<std::string, QuotaId>& table, const std::string& name,
                bool queue);
+  int32_t height_of(QuotaId id) const;
   void mark_dirty(QuotaId id);
   void link(QuotaId id);
   void rebuild(QuotaId root);

@@ -1,0 +1,263 @@
+#include "engine/topology/choose.h"
+
+#include <algorithm>
+
+namespace kueue::engine {
+namespace {
+
+size_t ix(int32_t i) { return static_cast<size_t>(i); }
+
+class Chooser {
+ public:
+  Chooser(const World& world, const TopologyTree& tree, const PlaceShape& shape,
+          const TreeCounts& counts)
+      : world_(world),
+        tree_(tree),
+        shape_(shape),
+        counts_(counts),
+        least_free_(shape.unconstrained && world.gate(Gate::kTASProfileMixed)) {}
+
+  Choice run();
+
+ private:
+  // Amounts of one domain in the unit at hand.
+  struct Units {
+    int32_t plain = 0;
+    int32_t with_leader = 0;
+  };
+  Units units(int32_t node, int32_t unit) const {
+    const DomainCounts& c = counts_.at[ix(node)];
+    if (unit == 0) return {c.slices, c.slices_with_leader};  // whole slices
+    return {c.pods / unit, c.pods_with_leader / unit};
+  }
+  int64_t affinity(int32_t node) const { return counts_.at[ix(node)].affinity; }
+  int32_t leader(int32_t node) const { return counts_.at[ix(node)].leader; }
+
+  std::vector<int32_t> sorted(std::vector<int32_t> nodes, int32_t unit, bool with_leader) const;
+  // Of the first ones in the list that have `need`, the one with the least; the first among equals.
+  size_t best_fit(const std::vector<int32_t>& nodes, int32_t need, int32_t unit,
+                  bool with_leader) const;
+  // Spreads `need` units and `leaders` over the domains; empty when they do not hold it. `found` =
+  // what they would hold.
+  std::vector<Chosen> spread(const std::vector<int32_t>& nodes, int32_t need, int32_t leaders,
+                             int32_t unit, int64_t* found) const;
+  // On `level` or above it: the domains that hold everything. False = failure_ says why.
+  bool find_level(size_t level);
+  bool single_domain(const std::vector<int32_t>& nodes, int32_t need);
+  bool descend();
+  std::string not_fit(int64_t fit) const;
+
+  const World& world_;
+  const TopologyTree& tree_;
+  const PlaceShape& shape_;
+  const TreeCounts& counts_;
+  bool least_free_;
+  size_t level_ = 0;
+  std::vector<Chosen> current_;
+  std::string failure_;
+};
+
+std::vector<int32_t> Chooser::sorted(std::vector<int32_t> nodes, int32_t unit,
+                                     bool with_leader) const {
+  bool by_affinity = world_.gate(Gate::kTASRespectNodeAffinityPreferred);
+  std::sort(nodes.begin(), nodes.end(), [&](int32_t a, int32_t b) {
+    if (with_leader && leader(a) != leader(b)) return leader(a) > leader(b);
+    if (by_affinity && affinity(a) != affinity(b)) return affinity(a) > affinity(b);
+    Units x = units(a, unit), y = units(b, unit);
+    int32_t p = with_leader ? x.with_leader : x.plain, q = with_leader ? y.with_leader : y.plain;
+    if (p != q) return least_free_ ? p < q : p > q;
+    const DomainCounts& c = counts_.at[ix(a)];
+    const DomainCounts& d = counts_.at[ix(b)];
+    int32_t r = with_leader ? c.pods_with_leader : c.pods,
+            s = with_leader ? d.pods_with_leader : d.pods;
+    if (r != s) return r < s;
+    return tree_.nodes[ix(a)].values < tree_.nodes[ix(b)].values;
+  });
+  return nodes;
+}
+
+size_t Chooser::best_fit(const std::vector<int32_t>& nodes, int32_t need, int32_t unit,
+                         bool with_leader) const {
+  auto amount = [&](size_t i) {
+    Units u = units(nodes[i], unit);
+    return with_leader ? u.with_leader : u.plain;
+  };
+  size_t best = 0;
+  for (size_t i = 1; i < nodes.size(); ++i) {
+    if (with_leader && leader(nodes[i]) < leader(nodes[0])) break;
+    if (affinity(nodes[i]) != affinity(nodes[0]) &&
+        world_.gate(Gate::kTASRespectNodeAffinityPreferred))
+      continue;
+    if (amount(i) >= need && amount(i) < amount(best)) best = i;
+  }
+  return best;
+}
+
+std::vector<Chosen> Chooser::spread(const std::vector<int32_t>& nodes, int32_t need,
+                                    int32_t leaders, int32_t unit, int64_t* found) const {
+  std::vector<Chosen> out;
+  std::vector<int32_t> left = sorted(nodes, unit, leaders > 0);
+  int32_t per_unit = unit == 0 ? shape_.slice_size : unit;
+  int32_t remaining = need;
+  if (leaders > 0) {
+    int64_t total = 0;
+    for (int32_t n : left) total += units(n, unit).plain;
+    size_t pick = left.size();
+    for (size_t i = 0; i < left.size() && leader(left[i]) >= leaders; ++i) {
+      Units u = units(left[i], unit);
+      if (total - u.plain + u.with_leader < need) continue;
+      pick = i;
+      break;
+    }
+    if (pick == left.size()) {
+      if (found != nullptr) *found = 0;
+      return {};
+    }
+    if (!least_free_ && units(left[pick], unit).with_leader >= remaining) {
+      std::vector<int32_t> tail(left.begin() + static_cast<std::ptrdiff_t>(pick), left.end());
+      pick += best_fit(tail, remaining, unit, true);
+    }
+    int32_t take = std::min(remaining, units(left[pick], unit).with_leader);
+    out.push_back({left[pick], take * per_unit, leaders});
+    remaining -= take;
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(pick));
+    left = sorted(left, unit, false);
+  }
+  for (size_t i = 0; remaining > 0 && i < left.size(); ++i) {
+    if (!least_free_ && units(left[i], unit).plain >= remaining) {
+      std::vector<int32_t> tail(left.begin() + static_cast<std::ptrdiff_t>(i), left.end());
+      std::swap(left[i], left[i + best_fit(tail, remaining, unit, false)]);
+    }
+    int32_t take = std::min(remaining, units(left[i], unit).plain);
+    if (take == 0) continue;
+    out.push_back({left[i], take * per_unit, 0});
+    remaining -= take;
+  }
+  if (found != nullptr) *found = need - remaining;
+  if (remaining > 0) return {};
+  return out;
+}
+
+std::string Chooser::not_fit(int64_t fit) const {
+  std::string out = "topology \"" + tree_.topology + "\"";
+  int32_t total = shape_.count / shape_.slice_size;
+  if (shape_.layers.size() > 1) {
+    out += " doesn't allow to fit; ";
+    for (size_t i = 0; i < shape_.layers.size(); ++i) {
+      const auto& [level, size] = shape_.layers[i];
+      int64_t slices = 0;
+      for (int32_t node : tree_.level_nodes[level]) slices += counts_.at[ix(node)].pods / size;
+      out += (i == 0 ? "" : "; ") + std::to_string(slices) + "/" +
+             std::to_string(shape_.count / size) + " slice(s) fit on level " + tree_.levels[level];
+    }
+  } else {
+    std::string unit = shape_.slice_size > 1 ? " slice(s)" : " pod(s)";
+    if (fit <= 0)
+      out += " doesn't allow to fit any of " + std::to_string(total) + unit;
+    else
+      out +=
+          " allows to fit only " + std::to_string(fit) + " out of " + std::to_string(total) + unit;
+  }
+  if (counts_.excluded.by_reason.empty()) return out;
+  out += ". Total nodes: " + std::to_string(counts_.excluded.nodes) + "; excluded: ";
+  bool first = true;
+  for (const auto& [reason, count] : counts_.excluded.by_reason) {
+    out += (first ? "" : ", ") + reason + ": " + std::to_string(count);
+    first = false;
+  }
+  return out;
+}
+
+// One domain that holds everything, in sorted order.
+bool Chooser::single_domain(const std::vector<int32_t>& nodes, int32_t need) {
+  auto fits = [&](int32_t node) {
+    return leader(node) >= shape_.leaders && units(node, 0).with_leader >= need;
+  };
+  if (least_free_) {
+    auto it = std::find_if(nodes.begin(), nodes.end(), fits);
+    if (it == nodes.end()) return false;
+    current_ = {{*it, shape_.count, shape_.leaders}};
+    return true;
+  }
+  size_t top = 0;
+  if (world_.gate(Gate::kTASRespectNodeAffinityPreferred) && shape_.required)
+    while (top + 1 < nodes.size() && !fits(nodes[top])) ++top;
+  if (!fits(nodes[top])) return false;
+  std::vector<int32_t> tail(nodes.begin() + static_cast<std::ptrdiff_t>(top), nodes.end());
+  current_ = {{tail[best_fit(tail, need, 0, true)], shape_.count, shape_.leaders}};
+  return true;
+}
+
+bool Chooser::find_level(size_t level) {
+  const std::vector<int32_t>& all = tree_.level_nodes[level];
+  if (all.empty()) {
+    failure_ = "no topology domains at level: " + tree_.levels[level];
+    return false;
+  }
+  int32_t need = shape_.count / shape_.slice_size;
+  std::vector<int32_t> nodes = sorted(all, 0, true);
+  level_ = level;
+  if (single_domain(nodes, need)) return true;
+  if (shape_.required) {
+    int32_t most = units(least_free_ ? nodes.back() : nodes.front(), 0).plain;
+    failure_ = not_fit(most);
+    return false;
+  }
+  if (level > 0 && !shape_.unconstrained) return find_level(level - 1);
+  int64_t found = 0;
+  current_ = spread(all, need, shape_.leaders, 0, &found);
+  if (!current_.empty()) return true;
+  failure_ = not_fit(found);
+  return false;
+}
+
+// From the level of the choice down to the lowest.
+bool Chooser::descend() {
+  for (size_t level = level_; level + 1 < tree_.levels.size(); ++level) {
+    std::vector<Chosen> next;
+    if (level < shape_.slice_level) {
+      std::vector<int32_t> below;
+      for (const Chosen& c : current_)
+        below.insert(below.end(), tree_.nodes[ix(c.node)].children.begin(),
+                     tree_.nodes[ix(c.node)].children.end());
+      next = spread(below, shape_.count / shape_.slice_size, shape_.leaders, 0, nullptr);
+    } else {
+      int32_t unit = shape_.unit_below(level + 1);
+      for (const Chosen& c : current_) {
+        std::vector<Chosen> part =
+            spread(tree_.nodes[ix(c.node)].children, c.pods / unit, c.leaders, unit, nullptr);
+        if (part.empty() && (c.pods > 0 || c.leaders > 0)) return false;
+        next.insert(next.end(), part.begin(), part.end());
+      }
+    }
+    if (next.empty()) return false;
+    current_ = std::move(next);
+  }
+  return true;
+}
+
+Choice Chooser::run() {
+  Choice out;
+  if (!find_level(shape_.level)) {
+    out.failure = std::move(failure_);
+    return out;
+  }
+  if (!descend()) {
+    out.failure = not_fit(0);
+    return out;
+  }
+  std::sort(current_.begin(), current_.end(), [&](const Chosen& a, const Chosen& b) {
+    return tree_.nodes[ix(a.node)].values < tree_.nodes[ix(b.node)].values;
+  });
+  out.leaves = std::move(current_);
+  return out;
+}
+
+}  // namespace
+
+Choice choose_domains(const World& world, const TopologyTree& tree, const PlaceShape& shape,
+                      const TreeCounts& counts) {
+  return Chooser(world, tree, shape, counts).run();
+}
+
+}  // namespace kueue::engine

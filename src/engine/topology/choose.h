@@ -1,0 +1,23 @@
+// Choosing domains from counts: on which level, which domains, how many pods each (13.4, 13.5).
+// Internal to placement.
+#pragma once
+
+#include "engine/topology/counts.h"
+
+namespace kueue::engine {
+
+struct Chosen {
+  int32_t node = -1;
+  int32_t pods = 0;
+  int32_t leaders = 0;
+};
+
+struct Choice {
+  std::vector<Chosen> leaves;  // on the lowest level, in the order of the tree's values
+  std::string failure;         // "" = found
+};
+
+Choice choose_domains(const World& world, const TopologyTree& tree, const PlaceShape& shape,
+                      const TreeCounts& counts);
+
+}  // namespace kueue::engine
