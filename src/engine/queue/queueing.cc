@@ -47,8 +47,8 @@ void put(World& world, WorkloadId id, QueueId queue, Place place) {
   r.queue = queue;
   r.place = place;
   QueueRecord& q = world.queues[queue];
+  refresh_key(world, id, queue);
   if (place == Place::kActive) {
-    refresh_key(world, id, queue);
     q.pending.insert(id, r.local);
     world.nonempty.insert(queue);
   } else if (place == Place::kInadmissible) {
@@ -161,7 +161,7 @@ void push_or_update(World& world, WorkloadId id, const Workload* before) {
   bool was_active = r.place == Place::kActive && r.queue == queue;
   if (r.place == Place::kInadmissible && r.queue == queue && before != nullptr &&
       !changed_in_effect(*before, w))
-    return;
+    return refresh_key(world, id, queue);  // the key points into the object
   if (r.place != Place::kNone) take_out(world, id);
   if (!was_active && !backoff_expired(world, w)) return put(world, id, queue, Place::kInadmissible);
   if (!was_active && q.spec.strategy == QueueingStrategy::kBestEffortFifo && r.digest.known() &&
