@@ -125,8 +125,11 @@ class LimitChecker {
     if (depth > kMaxDepth || errors_.size() >= max_errors_) return;
     if (ratchet_ && old != nullptr && *old == value) return;
     if (value.is_null() && (builtin_ || type.nullable || type.kind == Kind::kAny)) return;
-    if (!check_type(type, value, path)) return;
     const Constraints* c = type.constraints;
+    if (!check_type(type, value, path)) {
+      if (c != nullptr && value.is_number()) check_enum(*c, value, path);  // as Kubernetes: both are told
+      return;
+    }
     if (c != nullptr) {
       check_junctors(*c, value, path, depth);
       if (value.is_string()) check_string(*c, value, path);
