@@ -101,6 +101,11 @@ ClusterQueueStatus State::cluster_queue_status(const std::string& name) const {
   const QueueRecord& q = world_->queues[id];
   out.pending_active = static_cast<int32_t>(q.pending.size());
   out.pending_inadmissible = static_cast<int32_t>(q.inadmissible.size());
+  out.hashes_active = static_cast<int32_t>(q.hashes_active.size());
+  out.hashes_inadmissible = static_cast<int32_t>(q.hashes_inadmissible.size());
+  for (const auto& [resource, amount] : q.pending_requests)
+    out.pending_requests.emplace_back(world_->names.text(resource), amount.value());
+  std::sort(out.pending_requests.begin(), out.pending_requests.end());
   out.reserving = static_cast<int32_t>(q.reserved.size());
   out.admitted = q.admitted;
   out.reservation = flavor_usage(*world_, q, world_->forest.own_usage(q.node), true);
@@ -116,6 +121,7 @@ LocalQueueStatus State::local_queue_status(const Key& key) const {
   const LocalRecord& local = world_->locals[id];
   out.known = true;
   out.pending = local.pending;
+  out.pending_inadmissible = local.inadmissible;
   out.reserving = local.reserving;
   out.admitted = local.admitted;
   if (!local.queue.valid()) return out;

@@ -65,6 +65,13 @@ struct Reservation {
   std::vector<PlacedPods> placed;  // topology usage
 };
 
+// What a waiting workload added to the numbers of its queues (queue/pending_share.h).
+struct PendingShare {
+  Digest digest;
+  ResourceList requests;
+  bool inadmissible = false;
+};
+
 enum class Place : uint8_t { kNone, kActive, kInadmissible, kInFlight };
 
 struct WorkloadRecord {
@@ -75,6 +82,7 @@ struct WorkloadRecord {
   QueueId queue;  // where it waits; valid while place != kNone
   Place place = Place::kNone;
   uint32_t local_position = 0;  // in LocalRecord::members
+  std::unique_ptr<PendingShare> pending_share;
   std::unique_ptr<Reservation> reservation;
   std::unique_ptr<ScanProgress> scan;
   bool eviction_sent = false;  // an Evict command is under way
@@ -108,6 +116,9 @@ struct QueueRecord {
 
   PendingQueue pending;  // heap
   std::set<WorkloadId> inadmissible;
+  std::unordered_map<Digest, int32_t, DigestHash> hashes_active;  // of those that wait, counted
+  std::unordered_map<Digest, int32_t, DigestHash> hashes_inadmissible;
+  ResourceList pending_requests;  // sorted by id
   std::unordered_map<Digest, PendingReason, DigestHash> bypass;  // hashes that were moved aside
   int64_t pop_cycle = 0;
   int64_t retry_cycle = -1;
@@ -131,6 +142,7 @@ struct LocalRecord {
   QueueId queue;
   std::vector<WorkloadId> members;  // all live workloads that name it
   int32_t pending = 0;
+  int32_t inadmissible = 0;  // of them
   int32_t reserving = 0;
   int32_t admitted = 0;
   Usage usage;

@@ -46,13 +46,23 @@ Result<kube::ReconcileResult> LocalQueueReconciler::reconcile(const kube::Object
     context_.metrics->forget_local_queue(key.namespace_, key.name);
     return kube::ReconcileResult{};
   }
-  const View view = context_.admission->ask([&](const engine::State& state) {
+  View view = context_.admission->ask([&](const engine::State& state) {
     return View{state.cluster_queue_activity(queue->spec.cluster_queue),
                 state.local_queue_status({key.namespace_, key.name})};
   });
+  // Without its ClusterQueue nothing is queued yet, but waits all the same.
+  if (!view.cluster_queue.known) view.status.pending = count_waiting(key);
   KUEUE_TRY(write_status(*queue, view));
   if (context_.gates().on(Gate::kLocalQueueMetrics)) report(*queue, view);
   return kube::ReconcileResult{};
+}
+
+int32_t LocalQueueReconciler::count_waiting(const kube::ObjectKey& key) const {
+  int32_t count = 0;
+  for (const WorkloadPointer& workload :
+       context_.stores->workloads.by_index(kByQueue, key.to_string()))
+    if (!is_finished(*workload) && is_active(*workload) && !has_reservation(*workload)) ++count;
+  return count;
 }
 
 Result<void> LocalQueueReconciler::write_status(const v1beta2::LocalQueue& queue,

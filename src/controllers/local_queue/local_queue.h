@@ -19,6 +19,7 @@ class LocalQueueReconciler {
     engine::QueueActivity cluster_queue;
     engine::LocalQueueStatus status;
   };
+  int32_t count_waiting(const kube::ObjectKey& key) const;
   Result<void> write_status(const v1beta2::LocalQueue& queue, const View& view);
   void report(const v1beta2::LocalQueue& queue, const View& view);
 

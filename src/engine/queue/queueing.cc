@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "engine/queue/pending_share.h"
 
 namespace kueue::engine {
 namespace {
@@ -23,6 +24,7 @@ void take_out(World& world, WorkloadId id) {
     case Place::kInFlight:
       break;
   }
+  take_pending_share(world, id);
   if (r.local.valid()) --world.locals[r.local].pending;
   world.changed_queues.insert(r.queue);
   if (r.local.valid()) world.changed_locals.insert(r.local);
@@ -54,6 +56,7 @@ void put(World& world, WorkloadId id, QueueId queue, Place place) {
   } else if (place == Place::kInadmissible) {
     q.inadmissible.insert(id);
   }
+  add_pending_share(world, id);
   ++world.locals[r.local].pending;
   world.changed_queues.insert(queue);
   world.changed_locals.insert(r.local);
