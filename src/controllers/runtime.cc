@@ -223,6 +223,9 @@ void Runtime::connect_workloads() {
   stores.workloads.add_handler([this](const auto& old, const auto& now) {
     const kube::ObjectKey key = key_of(old, now);
     tally.update(key);
+    // Whoever finished it: seen once, in the order of the changes.
+    if (old != nullptr && now != nullptr && !is_finished(*old) && is_finished(*now))
+      record_finished(context, *old);
     if (workloads_) workloads_->enqueue(key);
     const auto* owner = controller_of((now != nullptr ? now : old)->metadata);
     if (owner == nullptr) return;

@@ -383,6 +383,8 @@ Admission::Outcome Admission::write_admit(const engine::Admit& command) {
         before = workload;
         wrote = true;
         bridge::apply_admit(workload, command, status);
+        // They tell what a waiting workload asks for; now the admission does.
+        workload.status.resource_requests.clear();
         return StatusEdit::kWrite;
       });
   if (!written.ok()) return outcome_of(written.error());
