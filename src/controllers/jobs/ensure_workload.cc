@@ -324,9 +324,11 @@ Result<WorkloadPointer> JobReconciler::sync_priority_and_gates(const Job& job,
   }
   const std::string wanted = map_value(job.metadata().labels, kPriorityClassLabel);
   const auto& ref = workload->spec.priority_class_ref;
-  if (wanted.empty() || !ref.has_value() || ref->kind != kWorkloadPriorityClassKind ||
-      ref->name == wanted)
+  if (wanted.empty()) return workload;
+  if (ref.has_value() && (ref->kind != kWorkloadPriorityClassKind || ref->name == wanted))
     return workload;
+  // A reservation keeps a workload from getting a class that it did not have.
+  if (!ref.has_value() && has_reservation(*workload)) return workload;
   KUEUE_ASSIGN(Priority priority, priority_of(job, {}));
   json::Value patch;
   patch.at_path({"spec", "priority"}) = int64_t{priority.value};

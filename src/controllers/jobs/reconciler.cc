@@ -331,18 +331,13 @@ void JobReconciler::report_checks(const Job& job, const v1beta2::Workload& workl
 Result<void> JobReconciler::finish(const v1beta2::Workload& workload, std::string_view reason,
                                    const std::string& message) {
   const bridge::StatusContext status{context_.now(), &context_.gates()};
-  v1beta2::Workload before;
-  bool wrote = false;
-  KUEUE_ASSIGN(WorkloadPointer written,
+  KUEUE_ASSIGN([[maybe_unused]] const WorkloadPointer written,
                edit_status(context_, {workload.metadata.namespace_, workload.metadata.name},
                            workload.metadata.uid, [&](v1beta2::Workload& current) {
                              if (is_finished(current)) return StatusEdit::kUnchanged;
-                             before = current;
-                             wrote = true;
                              bridge::finish(current, reason, message, status);
                              return StatusEdit::kWrite;
                            }));
-  if (written != nullptr && wrote) record_finished(context_, before);
   return {};
 }
 

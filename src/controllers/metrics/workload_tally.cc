@@ -14,7 +14,9 @@ std::optional<WorkloadTally::Share> WorkloadTally::share_of(
     share.cluster_queue = workload.status.admission->cluster_queue;
   } else {
     auto local = context_.stores->local_queues.get({share.namespace_, share.queue});
-    if (local == nullptr) return std::nullopt;
+    // A queue that is stopped counts nobody.
+    if (local == nullptr || (!local->spec.stop_policy.empty() && local->spec.stop_policy != "None"))
+      return std::nullopt;
     share.cluster_queue = local->spec.cluster_queue;
   }
   share.finished = is_finished(workload);

@@ -64,17 +64,14 @@ Result<bool> WorkloadReconciler::handle_orphan(const v1beta2::Workload& workload
                               workload.metadata.labels.contains(kJobUidLabel);
   if (!deleting(workload) && !finish_orphans) return false;
   if (!deleting(workload) && !is_finished(workload)) {
-    v1beta2::Workload before;
-    KUEUE_ASSIGN(WorkloadPointer written,
+    KUEUE_ASSIGN([[maybe_unused]] const WorkloadPointer written,
                  edit_status(context_, {workload.metadata.namespace_, workload.metadata.name},
                              workload.metadata.uid, [&](v1beta2::Workload& current) {
                                if (is_finished(current)) return StatusEdit::kUnchanged;
-                               before = current;
                                bridge::finish(current, "OwnerNotFound", kOwnerNotFoundText,
                                               status_context());
                                return StatusEdit::kWrite;
                              }));
-    if (written != nullptr && !is_finished(before)) record_finished(context_, before);
   }
   WorkloadPointer now =
       context_.stores->workloads.get({workload.metadata.namespace_, workload.metadata.name});
