@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "standins/affinity.h"
 #include "standins/documents.h"
 
 namespace kueue::standins {
@@ -100,11 +101,6 @@ const json::Value* untolerated_taint(const json::Value& pod, const json::Value& 
   return nullptr;
 }
 
-// Whether it would go to the node if nothing else was there: only then would evicting help.
-bool would_fit_empty(const json::Value& pod, const Amounts& requests, const NodeState& node) {
-  return obstacles(pod, requests, {node.node, node.allocatable, {}}).empty();
-}
-
 // "2 this, 1 that", sorted as kube-scheduler sorts it.
 std::string counted(const std::map<std::string, int>& counts) {
   std::vector<std::string> parts;
@@ -162,7 +158,7 @@ bool matches_node(const json::Value& pod, const json::Value& node) {
 }
 
 std::vector<std::string> obstacles(const json::Value& pod, const Amounts& requests,
-                                   const NodeState& node) {
+                                   const NodeState& node, bool empty) {
   if (node.node.get_bool({"spec", "unschedulable"})) return {"node(s) were unschedulable"};
   if (const json::Value* taint = untolerated_taint(pod, node.node)) {
     std::string value(taint->get_string({"value"}));
@@ -176,7 +172,7 @@ std::vector<std::string> obstacles(const json::Value& pod, const Amounts& reques
     auto allocatable = node.allocatable.find(name);
     api::Quantity left =
         allocatable == node.allocatable.end() ? api::Quantity() : allocatable->second;
-    if (auto used = node.used.find(name); used != node.used.end()) left.sub(used->second);
+    if (auto used = node.used.find(name); !empty && used != node.used.end()) left.sub(used->second);
     if (left < quantity)
       missing.push_back(name == "pods" ? "Too many pods" : "Insufficient " + name);
   }
@@ -185,15 +181,22 @@ std::vector<std::string> obstacles(const json::Value& pod, const Amounts& reques
 
 std::optional<std::string> choose_node(const json::Value& pod, const Amounts& requests,
                                        const std::map<std::string, NodeState>& nodes,
+                                       const std::map<std::string, PlacedPod>& placed,
                                        std::string& why) {
+  const AffinityCheck affinity(pod, placed, nodes);
+  const AffinityCheck alone(pod, {}, nodes);
   std::optional<std::string> best;
   double best_share = 0;
   std::map<std::string, int> counts, preemption;
   for (const auto& [name, node] : nodes) {
     std::vector<std::string> reasons = obstacles(pod, requests, node);
+    if (reasons.empty())
+      if (std::string reason = affinity.obstacle(node.node); !reason.empty())
+        reasons.push_back(std::move(reason));
     for (const std::string& reason : reasons) ++counts[reason];
     if (!reasons.empty()) {
-      ++preemption[would_fit_empty(pod, requests, node)
+      ++preemption[obstacles(pod, requests, node, /*empty=*/true).empty() &&
+                           alone.obstacle(node.node).empty()
                        ? "No preemption victims found for incoming pod."
                        : "Preemption is not helpful for scheduling."];
       continue;

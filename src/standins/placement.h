@@ -11,6 +11,7 @@
 
 #include "api/quantity.h"
 #include "json/value.h"
+#include "wire/selector.h"
 
 namespace kueue::standins {
 
@@ -27,18 +28,28 @@ struct NodeState {
   Amounts used;
 };
 
+// A Pod that has a node, as far as affinity between Pods asks.
+struct PlacedPod {
+  std::string namespace_;
+  wire::LabelMap labels;
+  std::string node;
+  json::Array avoids;  // its terms of required anti-affinity
+};
+
 void add_amounts(Amounts& to, const Amounts& what);
 void subtract_amounts(Amounts& from, const Amounts& what);
 
 // Why the Pod cannot go to the node, in kube-scheduler's words ("Insufficient cpu", "node(s) were
-// unschedulable", ...); empty when it can.
+// unschedulable", ...); empty when it can. `empty`: as if no Pod was on the node.
 std::vector<std::string> obstacles(const json::Value& pod, const Amounts& requests,
-                                   const NodeState& node);
+                                   const NodeState& node, bool empty = false);
 
 // Name of the node to bind to: the feasible one with the least of its cpu taken, then by name.
-// nullopt when there is none; then `why` has the message for the Pod's condition.
+// nullopt when there is none; then `why` has the message for the Pod's condition. `placed` are the
+// Pods that have nodes, by uid.
 std::optional<std::string> choose_node(const json::Value& pod, const Amounts& requests,
                                        const std::map<std::string, NodeState>& nodes,
+                                       const std::map<std::string, PlacedPod>& placed,
                                        std::string& why);
 
 // The toleration tolerates the taint.

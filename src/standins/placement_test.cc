@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "json/json.h"
+#include "standins/affinity.h"
 #include "standins/nodes.h"
 #include "standins/pod_life.h"
 
@@ -47,11 +48,11 @@ TEST(ChooseNode, SpreadsAndSaysWhyNot) {
   std::map<std::string, NodeState> states = world("2x4cpu,8Gi");
   json::Value pod = parsed(R"({"spec":{"containers":[{"resources":{"requests":{"cpu":"3"}}}]}})");
   std::string why;
-  EXPECT_EQ(choose_node(pod, pod_requests(pod), states, why), "node-1");
+  EXPECT_EQ(choose_node(pod, pod_requests(pod), states, {}, why), "node-1");
   add_amounts(states["node-1"].used, pod_requests(pod));
-  EXPECT_EQ(choose_node(pod, pod_requests(pod), states, why), "node-2");
+  EXPECT_EQ(choose_node(pod, pod_requests(pod), states, {}, why), "node-2");
   add_amounts(states["node-2"].used, pod_requests(pod));
-  EXPECT_EQ(choose_node(pod, pod_requests(pod), states, why), std::nullopt);
+  EXPECT_EQ(choose_node(pod, pod_requests(pod), states, {}, why), std::nullopt);
   EXPECT_TRUE(why.starts_with("0/2 nodes are available: 2 Insufficient cpu.")) << why;
 }
 
@@ -61,14 +62,58 @@ TEST(ChooseNode, TaintsSelectorsAndAffinity) {
       parsed(R"([{"key":"gpu","value":"yes","effect":"NoSchedule"}])");
   std::string why;
   json::Value plain = parsed(R"({"spec":{"containers":[]}})");
-  EXPECT_EQ(choose_node(plain, pod_requests(plain), states, why), std::nullopt);
+  EXPECT_EQ(choose_node(plain, pod_requests(plain), states, {}, why), std::nullopt);
   EXPECT_TRUE(why.find("untolerated taint(s) {gpu=yes}") != std::string::npos) << why;
   json::Value tolerant = parsed(
       R"({"spec":{"containers":[],"tolerations":[{"key":"gpu","operator":"Exists"}],
           "nodeSelector":{"kubernetes.io/hostname":"node-1"}}})");
-  EXPECT_EQ(choose_node(tolerant, pod_requests(tolerant), states, why), "node-1");
+  EXPECT_EQ(choose_node(tolerant, pod_requests(tolerant), states, {}, why), "node-1");
   tolerant.at_path({"spec", "nodeSelector", "zone"}) = "a";
-  EXPECT_EQ(choose_node(tolerant, pod_requests(tolerant), states, why), std::nullopt);
+  EXPECT_EQ(choose_node(tolerant, pod_requests(tolerant), states, {}, why), std::nullopt);
+}
+
+TEST(ChooseNode, AffinityBetweenPods) {
+  std::map<std::string, NodeState> states = world("4x4cpu,8Gi");
+  for (auto& [name, state] : states)
+    state.node.at_path({"metadata", "labels", "rack"}) = name < "node-3" ? "r1" : "r2";
+  auto make = [](std::string_view app, std::string_view affinity) {
+    return parsed(R"({"metadata":{"namespace":"n","labels":{"app":")" + std::string(app) +
+                  R"("}},"spec":{"containers":[],"affinity":)" + std::string(affinity) + "}}");
+  };
+  constexpr std::string_view kTogether =
+      R"({"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+          {"topologyKey":"rack","labelSelector":{"matchLabels":{"app":"a"}}}]}})";
+  constexpr std::string_view kApart =
+      R"({"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+          {"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"app":"b"}}}]}})";
+  std::map<std::string, PlacedPod> placed;
+  std::string why;
+  auto choose = [&](const json::Value& pod) {
+    return choose_node(pod, pod_requests(pod), states, placed, why).value_or("none");
+  };
+  EXPECT_EQ(choose(make("a", kTogether)), "node-1") << "the first of the group starts anywhere";
+  EXPECT_EQ(choose(make("c", kTogether)), "none");
+  EXPECT_EQ(why,
+            "0/4 nodes are available: 4 node(s) didn't match pod affinity rules. no new claims to "
+            "deallocate, preemption: 0/4 nodes are available: 4 Preemption is not helpful for "
+            "scheduling.");
+  placed["1"] = placed_pod(make("a", kTogether), "node-3");
+  EXPECT_EQ(choose(make("c", kTogether)), "node-3");
+  placed["2"] = placed_pod(make("b", kApart), "node-1");
+  EXPECT_EQ(choose(make("b", kApart)), "node-2");
+  EXPECT_EQ(choose(make("b", "{}")), "node-2") << "those that run keep others away too";
+  EXPECT_EQ(choose(make("d", "{}")), "node-1");
+  json::Value elsewhere = make("b", "{}");
+  elsewhere.at_path({"metadata", "namespace"}) = "m";
+  EXPECT_EQ(choose(elsewhere), "node-1");
+  for (int i = 2; i <= 4; ++i)
+    placed["p" + std::to_string(i)] = placed_pod(make("b", "{}"), "node-" + std::to_string(i));
+  EXPECT_EQ(choose(make("b", kApart)), "none");
+  EXPECT_TRUE(why.starts_with(
+      "0/4 nodes are available: 4 node(s) didn't match pod anti-affinity rules. no new claims to "
+      "deallocate, preemption: 0/4 nodes are available: 4 No preemption victims found for "
+      "incoming pod."))
+      << why;
 }
 
 TEST(ParseNodes, TextsAndErrors) {

@@ -1,5 +1,7 @@
 #include "standins/scheduler.h"
 
+#include "standins/affinity.h"
+
 namespace kueue::standins {
 
 namespace {
@@ -110,7 +112,7 @@ void Scheduler::on_pod(const DocumentPtr& old, const DocumentPtr& now) {
   }
   if (!node_of(pod).empty()) {
     std::lock_guard lock(mutex_);
-    book(uid, std::string(node_of(pod)), pod_requests(pod));
+    book(pod, std::string(node_of(pod)), pod_requests(pod));
     return;
   }
   if (wants_node(pod)) controller_->enqueue(key_of(pod));
@@ -130,9 +132,9 @@ Result<kube::ReconcileResult> Scheduler::schedule(const kube::ObjectKey& key) {
   {
     std::lock_guard lock(mutex_);
     if (bookings_.contains(uid)) return kube::ReconcileResult{};  // bound; the watch is behind
-    node = choose_node(pod, requests, states_, why);
+    node = choose_node(pod, requests, states_, placed_, why);
     if (node)
-      book(uid, *node, std::move(requests));
+      book(pod, *node, std::move(requests));
     else
       waiting_.insert(key);
   }
@@ -183,11 +185,13 @@ Result<void> Scheduler::report_unschedulable(const json::Value& pod, const std::
   return {};
 }
 
-bool Scheduler::book(const std::string& uid, const std::string& node, Amounts requests) {
+bool Scheduler::book(const json::Value& pod, const std::string& node, Amounts requests) {
+  const std::string uid = uid_of(pod);
   if (auto held = bookings_.find(uid); held != bookings_.end()) {
     if (held->second.node == node) return false;
     release(uid);
   }
+  placed_[uid] = placed_pod(pod, node);
   if (auto state = states_.find(node); state != states_.end())
     add_amounts(state->second.used, requests);
   bookings_[uid] = {node, std::move(requests)};
@@ -197,6 +201,7 @@ bool Scheduler::book(const std::string& uid, const std::string& node, Amounts re
 bool Scheduler::release(const std::string& uid) {
   auto held = bookings_.find(uid);
   if (held == bookings_.end()) return false;
+  placed_.erase(uid);
   if (auto state = states_.find(held->second.node); state != states_.end())
     subtract_amounts(state->second.used, held->second.requests);
   bookings_.erase(held);

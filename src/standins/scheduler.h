@@ -34,7 +34,7 @@ class Scheduler {
   Result<void> bind(const json::Value& pod, const std::string& node);
   Result<void> report_unschedulable(const json::Value& pod, const std::string& why);
   // True when something was free again.
-  bool book(const std::string& uid, const std::string& node, Amounts requests);
+  bool book(const json::Value& pod, const std::string& node, Amounts requests);
   bool release(const std::string& uid);
   void retry_waiting();
 
@@ -47,6 +47,7 @@ class Scheduler {
   std::mutex mutex_;
   std::map<std::string, NodeState> states_;  // by node name
   std::map<std::string, Booking> bookings_;  // by Pod uid; also of nodes not known yet
+  std::map<std::string, PlacedPod> placed_;  // the same Pods
   std::set<kube::ObjectKey> waiting_;        // found no node when they were last looked at
   std::unique_ptr<kube::Controller> controller_;
 };
