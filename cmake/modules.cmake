@@ -63,7 +63,7 @@ kueue_module(net DEPS base json wire LIBS OpenSSL::SSL OpenSSL::Crypto ZLIB::ZLI
 kueue_module(kube DEPS base json schema api wire)
 kueue_module(apiserver DEPS base json schema cel api wire LIBS SQLite::SQLite3 OpenSSL::Crypto)
 kueue_module(standins DEPS base json schema api wire kube)
-kueue_module(bridge DEPS base json api engine)
+kueue_module(bridge DEPS base json schema api engine)
 kueue_module(config DEPS base json schema api wire)
 kueue_module(webhooks DEPS base json schema api wire config)
 kueue_module(controllers DEPS base config json schema api wire kube engine bridge LIBS OpenSSL::Crypto)

@@ -35,7 +35,7 @@ HEAVY_ALLOWED = {
 # The engine is pure.
 ENGINE_BANNED = re.compile(
     r"#include <(chrono|thread|mutex|shared_mutex|condition_variable|future|iostream|fstream|filesystem|random|ctime"
-    r"|unordered_map|unordered_set)>|\b(std::rand|getenv|printf|fprintf)\b|system_clock")
+    r")>|\b(std::rand|getenv|printf|fprintf)\b|system_clock")
 
 
 def tracked():
@@ -104,6 +104,24 @@ def check_engine_purity():
                     yield f"src/{path}:{number}: the engine has no clock, IO, thread or hash order: {line.strip()}"
 
 
+def check_engine_hash_order():
+    """Hash maps of the engine are for look-ups; a loop over one would put hash order into results."""
+    names = set()
+    engine = [(p, l) for p, l in sources() if p.startswith("engine/") and not p.endswith("_test.cc")]
+    for _, lines in engine:
+        for match in re.finditer(r"std::unordered_(?:map|set)<[^;]*?>\s+(\w+)\s*[;={]", "\n".join(lines)):
+            names.add(match.group(1))
+    shared = {name for name in names for _, lines in engine
+              if re.search(r"std::(vector|map|set)<[^;]*>\s+" + name + r"\s*[;={]", "\n".join(lines))}
+    for path, lines in engine:
+        for number, line in enumerate(lines, 1):
+            match = re.search(r"\bfor \(.*:\s*([\w.>()-]*(?:\.|->))?(\w+)\)", line)
+            # Other structs have members of the same name; those of the world are told by their prefix.
+            owned = match and (match.group(1) in (None, "world.", "world_->") or match.group(2) not in shared)
+            if match and match.group(2) in names and owned:
+                yield f"src/{path}:{number}: a loop over the hash map {match.group(2)}"
+
+
 def check_lengths():
     for path, lines in sources():
         if path.startswith("api/gen/"):
@@ -152,7 +170,7 @@ def check_no_foreign_traces():
         if path in own or not path.endswith((".cc", ".h", ".md", ".py", ".txt", ".cmake", ".yaml", ".json")):
             continue
         for number, line in enumerate((ROOT / path).read_text(errors="replace").splitlines(), 1):
-            if re.search(r"(^|[\s\"'=(])/(work|root|opt/controlplane)/", line):
+            if re.search(r"(^|[\s\"'=(])/(work/\w|root/\w|opt/controlplane)", line):
                 yield f"{path}:{number}: a path of one machine"
             if len(line) < 2000 and re.search(r"\b(TODO|FIXME|XXX)\b", line):
                 yield f"{path}:{number}: unfinished work is said in README, not in a marker"
@@ -170,7 +188,7 @@ def check_documents():
                 yield f"ARCHITECTURE.md:1: does not mention module `{module}/`"
 
 
-RULES = [check_layering, check_no_cycles, check_heavy_includes, check_engine_purity, check_lengths, check_pragma_once,
+RULES = [check_layering, check_no_cycles, check_heavy_includes, check_engine_purity, check_engine_hash_order, check_lengths, check_pragma_once,
          check_tests_do_not_sleep, check_no_foreign_traces, check_documents]
 
 
