@@ -126,21 +126,6 @@ bool remove_condition(Workload& w, std::string_view type) {
   return std::erase_if(w.status.conditions, [&](const auto& c) { return c.type == type; }) > 0;
 }
 
-namespace {
-
-// Admitted=False of a workload that holds quota.
-bool not_admitted(Workload& w, const StatusContext& context) {
-  bool granular = observability(context);
-  if (topology_pending(w) && all_checks_ready(w) && !w.status.admission_checks.empty())
-    return set_condition(w, "Admitted", false, "PendingDelayedTopologyRequests",
-                         "There are pending delayed topology requests", context);
-  return set_condition(w, "Admitted", false,
-                       granular ? "UnsatisfiedAdmissionChecks" : "UnsatisfiedChecks",
-                       "The workload has not all checks ready", context);
-}
-
-}  // namespace
-
 void apply_admit(Workload& w, const engine::Admit& command, const StatusContext& context) {
   w.status.admission = to_api(command.admission, *context.gates);
   set_condition(w, "QuotaReserved", true, "QuotaReserved",
@@ -149,10 +134,7 @@ void apply_admit(Workload& w, const engine::Admit& command, const StatusContext&
     reset(w, type, "QuotaReserved", context);
   if (command.second_pass) w.status.unhealthy_nodes.clear();
   if (!command.cluster_name.empty()) w.status.cluster_name = command.cluster_name;
-  if (command.admitted)
-    set_condition(w, "Admitted", true, "Admitted", "The workload is admitted", context);
-  else if (observability(context))
-    not_admitted(w, context);
+  if (command.settles_admitted) sync_admitted(w, context);
 }
 
 std::vector<WorkloadEvent> admit_events(const Workload& before, const engine::Admit& command,
@@ -301,7 +283,7 @@ bool sync_admitted(Workload& w, const StatusContext& context) {
   bool admitted = is_true(w, "Admitted");
   bool should = reserved && ready && !delayed;
   bool granular = observability(context);
-  if (admitted == should && (admitted || !granular)) return false;
+  if (admitted == should && !granular) return false;
   if (should)
     return set_condition(w, "Admitted", true, "Admitted", "The workload is admitted", context);
   if (granular && find(w, "QuotaReserved") == nullptr && find(w, "Admitted") == nullptr &&

@@ -34,8 +34,8 @@ void apply_event(World& world, const SampleUsage& event);
 void apply_event(World& world, const SecondPassReady& event);
 
 LocalId ensure_local(World& world, const Key& key);
-// The record of a ClusterQueue, made when only its name is known: its LocalQueues and reservations may
-// come before the ClusterQueue itself.
+// The record of a ClusterQueue, made when only its name is known: its LocalQueues and reservations
+// may come before the ClusterQueue itself.
 QueueId ensure_queue(World& world, const std::string& name);
 // The value that orders the LocalQueue among others follows its ledger and weight
 // (fairshare/ledger.cc).

@@ -79,6 +79,9 @@ class CycleReplay {
 // A vector of kind `preemptionTargets`.
 Differences replay_preemption_targets(const json::Value& vector);
 
+// A vector of kind `tasPlacement`.
+Differences replay_placement(const json::Value& vector);
+
 // Gates and settings of a vector.
 FeatureGates gates_of(const json::Value& vector);
 engine::Settings settings_of(const json::Value& vector, const FeatureGates& gates,

@@ -49,6 +49,7 @@ Differences run_one(const json::Value& vector) {
   std::string_view kind = vector.get_string({"kind"});
   if (kind == "cycle") return CycleReplay(vector).run();
   if (kind == "preemptionTargets") return replay_preemption_targets(vector);
+  if (kind == "tasPlacement") return replay_placement(vector);
   return {"no runner for kind " + std::string(kind)};
 }
 
@@ -95,6 +96,7 @@ TEST(Vectors, RandomQuota) { run_folder("random/quota"); }
 TEST(Vectors, RandomFair) { run_folder("random/fair"); }
 TEST(Vectors, RandomMixed) { run_folder("random/mixed"); }
 TEST(Vectors, RandomTas) { run_folder("random/tas"); }
+TEST(Vectors, TasPlacement) { run_folder("tas-placement"); }
 TEST(Vectors, PreemptionTargets) { run_folder("preemption-targets"); }
 
 }  // namespace

@@ -31,21 +31,29 @@ Admission build_admission(const World& world, const Entry& entry) {
   return admission;
 }
 
-bool fully_admitted(const World& world, const Workload& w, const Admission& admission) {
-  for (const PodSetAssignment& ps : admission.pod_sets)
-    if (ps.delayed == DelayedTopology::kPending) return false;
-  for (const std::string& name : checks_for_admission(world, admission)) {
-    auto it = std::find_if(w.checks.begin(), w.checks.end(),
-                           [&](const CheckStatus& c) { return c.name == name; });
-    if (it == w.checks.end() || it->state != CheckState::kReady) return false;
-  }
+// Status lists a check for each that the assigned flavors need; its Admitted condition can be
+// settled with the reservation.
+bool all_checks_listed(const World& world, const Workload& w, const Admission& admission) {
+  for (const std::string& name : checks_for_admission(world, admission))
+    if (std::none_of(w.checks.begin(), w.checks.end(),
+                     [&](const CheckStatus& c) { return c.name == name; }))
+      return false;
   return true;
 }
 
-ResourceList total_requests(const World& world, const Assignment& assignment) {
+bool fully_admitted(const Workload& w, const Admission& admission) {
+  for (const PodSetAssignment& ps : admission.pod_sets)
+    if (ps.delayed == DelayedTopology::kPending) return false;
+  return std::all_of(w.checks.begin(), w.checks.end(),
+                     [](const CheckStatus& c) { return c.state == CheckState::kReady; });
+}
+
+// What the pods ask for; the pods themselves do not count.
+ResourceList total_requests(const World& world, WorkloadId id, const Assignment& assignment) {
   ResourceList total;
   for (const PodSetResult& ps : assignment.pod_sets)
-    for (const auto& [resource, amount] : ps.requests) world.names.add(total, resource, amount);
+    for (const auto& [resource, amount] : world.shapes[world.record(id).shapes[ps.index]].requests)
+      world.names.add(total, resource, amount * ps.count);
   return total;
 }
 
@@ -106,7 +114,8 @@ void admit(Cycle& cycle, Entry& entry) {
   command.key = w.key;
   command.uid = w.uid;
   command.admission = build_admission(world, entry);
-  command.admitted = fully_admitted(world, w, command.admission);
+  command.settles_admitted = all_checks_listed(world, w, command.admission);
+  command.admitted = command.settles_admitted && fully_admitted(w, command.admission);
   command.second_pass = r.reservation != nullptr;
   command.flavors_considered = flavors_considered(w, entry.assignment);
   if (entry.replaced.valid()) {
@@ -154,7 +163,8 @@ void assume(World& world, const Entry& entry, const Admit& command) {
   bool had = r.reservation != nullptr;
   Instant since = had ? r.reservation->since : world.now;
   if (!had && orders_by_usage(world, entry.queue))
-    push_penalty(world, entry.id(), entry.queue, total_requests(world, entry.assignment));
+    push_penalty(world, entry.id(), entry.queue,
+                 total_requests(world, entry.id(), entry.assignment));
   reserve(world, entry.id(), entry.queue, command.admission, true, command.admitted, since);
 }
 

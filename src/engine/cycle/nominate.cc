@@ -140,6 +140,7 @@ void nominate_again(Overlay& overlay, Entry& entry) {
   options.replaced = entry.replaced;
   options.pinned = &nominated;
   find_assignment(overlay, entry, options);
+  overlay.world().record(entry.id()).scan = std::make_unique<ScanProgress>(entry.assignment.scan);
 }
 
 WorkloadId replaced_slice(const World& world, WorkloadId id) {

@@ -163,6 +163,7 @@ bool settle_without_fit(Cycle& cycle, Entry& entry, Fits fits) {
         "complete";
     entry.requeue = RequeueReason::kPendingPreemption;
     entry.pending = PendingReason::kWaitingForPreemptedWorkloads;
+    world.record(entry.id()).scan.reset();
     cycle.overlay.charge(entry.queue, charge_of(world, entry.id(), entry.assignment));
     return true;
   }

@@ -19,6 +19,12 @@ std::string attempt_text(const FlavorAttempt& a) {
   return out + ")";
 }
 
+// Not looked at: the workload may not use it, or was nominated for another one.
+bool ruled_out(const FlavorAttempt& a) {
+  return !a.reasons.empty() && (a.reasons.front().kind == ReasonKind::kNotAllowed ||
+                                a.reasons.front().kind == ReasonKind::kPinned);
+}
+
 }  // namespace
 
 std::string flavors_considered(const Workload& workload, const Assignment& assignment) {
@@ -34,6 +40,7 @@ std::string flavors_considered(const Workload& workload, const Assignment& assig
     });
     for (const FlavorAttempt* attempt : attempts) {
       const FlavorAttempt& a = *attempt;
+      if (ruled_out(a)) continue;
       if (a.mode == PreemptMode::kFit && a.borrow == 0 && a.reasons.empty()) continue;
       line += (line.empty() ? "" : ", ") + attempt_text(a);
     }

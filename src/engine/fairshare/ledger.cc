@@ -88,11 +88,6 @@ double weight_of(const World& world, ResourceId id) {
 // consumed * (1 - rate) + admitted * rate, up to now.
 void decay(World& world, LocalId local, LedgerAccount& account) {
   const AdmissionFairSharing& afs = *world.settings.admission_fair_sharing;
-  if (afs.half_life.ns <= 0) {
-    account.consumed.clear();
-    account.last_update = world.now;
-    return;
-  }
   double rate = decay_rate(world.now - account.last_update, afs.half_life);
   NanoList next;
   for (const auto& [resource, amount] : account.consumed)
@@ -181,7 +176,10 @@ void apply_event(World& world, const SampleUsage& e) {
   LocalId local = world.find_local(e.local_queue);
   if (!local.valid() || !world.settings.admission_fair_sharing) return;
   world.now = std::max(world.now, e.now);
-  decay(world, local, world.ledger.open(local, world.now));
+  LedgerAccount& account = world.ledger.open(local, world.now);
+  if (world.settings.admission_fair_sharing->half_life.ns <= 0)
+    account.consumed.clear();  // no memory
+  decay(world, local, account);
   refresh_local_usage(world, local);
 }
 

@@ -19,8 +19,8 @@ FitMode fit_mode(PreemptMode mode) {
 }
 
 FitMode PodSetResult::mode() const {
-  if (clean()) return FitMode::kFit;
-  if (flavors.empty() || !error.empty()) return FitMode::kNoFit;
+  if (!error.empty()) return FitMode::kNoFit;
+  if (flavors.empty()) return clean() ? FitMode::kFit : FitMode::kNoFit;
   FitMode worst = FitMode::kFit;
   for (const FlavorChoice& f : flavors) worst = std::min(worst, fit_mode(f.mode));
   return worst;

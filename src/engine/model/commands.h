@@ -63,7 +63,8 @@ struct Admit {
   Key key;
   std::string uid;
   Admission admission;
-  bool admitted = false;  // all checks that the assigned flavors need are Ready
+  bool settles_admitted = false;  // status lists every check that the assigned flavors need
+  bool admitted = false;          // all checks that the assigned flavors need are Ready
   bool second_pass =
       false;  // it had a reservation; only the topology is new, unhealthyNodes is cleared
   std::string flavors_considered;     // for the event, "" = nothing to say

@@ -344,6 +344,7 @@ bool needs_second_pass(const World& world, WorkloadId id) {
     }
     return false;
   }
+  if (w.checks.empty()) return false;
   for (const CheckStatus& c : w.checks)
     if (c.state != CheckState::kReady) return false;
   for (const PodSetAssignment& ps : w.admission->pod_sets)

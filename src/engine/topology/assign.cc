@@ -203,8 +203,6 @@ void assign_topology(Overlay& overlay, WorkloadId id, QueueId queue, WorkloadId 
     PodSetResult& ps = *result_of(assignment, failure->index);
     set_mode(ps, PreemptMode::kNoFit);
     ps.no_fit = PendingReason::kTopologyPlacementFailed;
-    if (ps.clean())
-      ps.reasons.push_back({ReasonKind::kTopology, {}, {}, failure->failure, {}, {}, {}});
     return;
   }
   for (const Placement& p : placements)
