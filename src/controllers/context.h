@@ -30,7 +30,7 @@ struct Context {
   Instant now() const { return executor->clock().now(); }
   const FeatureGates& gates() const { return options->gates; }
   kube::EventRecorder recorder(std::string controller) const {
-    return {events, std::move(controller)};
+    return {events, std::move(controller), /*by_note=*/true};
   }
 };
 

@@ -157,7 +157,9 @@ bool WorkloadReconciler::wait_for_backoff(v1beta2::Workload& workload, Outcome& 
 
 bool WorkloadReconciler::sync_requeued(v1beta2::Workload& workload, const Queues& queues) const {
   const api::meta::Condition* requeued = find_condition(workload, kRequeued);
-  if (requeued == nullptr || requeued->status != "False" || has_reservation(workload)) return false;
+  if (requeued == nullptr || requeued->status != "False") return false;
+  // Still on its way out: the eviction that this condition tells of is not complete.
+  if (has_reservation(workload) && is_evicted(workload)) return false;
   const std::string reason = requeued->reason;
   const bridge::StatusContext status = status_context();
   if (reason.starts_with(kDeactivated))
@@ -266,6 +268,11 @@ bool WorkloadReconciler::sync_pending(v1beta2::Workload& workload, const Queues&
     } else if ((condition != nullptr || explicit_status) && !set_by_scheduler(reason, observed)) {
       changed |= bridge::unset_quota_reservation(workload, kPendingEvaluation, kPendingLegacy,
                                                  kPendingText, status);
+    } else if (condition != nullptr &&
+               condition->observed_generation != workload.metadata.generation) {
+      // What the scheduler said stands for the spec as it is now.
+      changed |= bridge::unset_quota_reservation(workload, reason, reason,
+                                                 std::string(condition->message), status);
     }
   }
   // A workload that nobody looked at yet has neither condition.
