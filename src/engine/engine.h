@@ -65,6 +65,7 @@ struct ClusterQueueStatus {
       reservation;                 // every flavor and resource of the spec, spec order of flavors
   std::vector<FlavorUsage> usage;  // the part that is admitted
   int64_t weighted_share = 0;      // rounded up; max when infinite
+  double exact_share = 0;          // before rounding; NaN when infinite
 };
 
 struct LocalQueueStatus {
@@ -82,6 +83,7 @@ struct CohortStatus {
   bool known = false;
   bool in_cycle = false;
   int64_t weighted_share = 0;
+  double exact_share = 0;
 };
 
 struct PendingWorkload {

@@ -110,7 +110,9 @@ ClusterQueueStatus State::cluster_queue_status(const std::string& name) const {
   out.admitted = q.admitted;
   out.reservation = flavor_usage(*world_, q, world_->forest.own_usage(q.node), true);
   out.usage = flavor_usage(*world_, q, q.admitted_usage, true);
-  out.weighted_share = share_of(world_->names, world_->forest, q.node).status_value();
+  const Share share = share_of(world_->names, world_->forest, q.node);
+  out.weighted_share = share.status_value();
+  out.exact_share = share.exact_value();
   return out;
 }
 
@@ -144,8 +146,11 @@ CohortStatus State::cohort_status(const std::string& name) const {
   if (!node.valid()) return out;
   out.known = world_->forest.at(node).exists || !world_->forest.at(node).children.empty();
   out.in_cycle = world_->forest.at(node).in_cycle;
-  if (!out.in_cycle)
-    out.weighted_share = share_of(world_->names, world_->forest, node).status_value();
+  if (!out.in_cycle) {
+    const Share share = share_of(world_->names, world_->forest, node);
+    out.weighted_share = share.status_value();
+    out.exact_share = share.exact_value();
+  }
   return out;
 }
 

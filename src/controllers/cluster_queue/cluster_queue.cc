@@ -139,11 +139,7 @@ void ClusterQueueReconciler::report(const v1beta2::ClusterQueue& queue, const Vi
   m.cluster_queue_info.erase_matching({{"cluster_queue", name}});
   m.cluster_queue_info.set({name, queue.spec.cohort_name, root}, 1);
   if (context_.options->engine.fair_sharing.has_value()) {
-    const int64_t share = view.status.weighted_share;
-    m.cluster_queue_weighted_share.set({name, queue.spec.cohort_name},
-                                       share == std::numeric_limits<int64_t>::max()
-                                           ? std::numeric_limits<double>::quiet_NaN()
-                                           : static_cast<double>(share));
+    m.cluster_queue_weighted_share.set({name, queue.spec.cohort_name}, view.status.exact_share);
   }
   if (context_.options->enable_cluster_queue_resources)
     report_quota(queue, view, queue.spec.cohort_name);

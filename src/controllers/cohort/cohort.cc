@@ -111,20 +111,43 @@ void CohortReconciler::report(const std::string& name, const v1beta2::Cohort* co
 Result<kube::ReconcileResult> CohortReconciler::reconcile(const kube::ObjectKey& key) {
   auto cohort = context_.stores->cohorts.get(key);
   if (context_.gates().on(Gate::kMetricsForCohorts)) report(key.name, cohort.get());
-  if (!context_.options->engine.fair_sharing.has_value()) return kube::ReconcileResult{};
+  if (!context_.options->engine.fair_sharing.has_value()) return write_empty_status(cohort.get());
   const engine::CohortStatus view = context_.admission->ask(
       [&](const engine::State& state) { return state.cohort_status(key.name); });
   if (!view.known && cohort == nullptr) return kube::ReconcileResult{};
-  context_.metrics->cohort_weighted_share.set(
-      {key.name}, view.weighted_share == std::numeric_limits<int64_t>::max()
-                      ? std::numeric_limits<double>::quiet_NaN()
-                      : static_cast<double>(view.weighted_share));
+  context_.metrics->cohort_weighted_share.set({key.name}, view.exact_share);
   if (cohort == nullptr) return kube::ReconcileResult{};
   if (cohort->status.fair_sharing.has_value() &&
       cohort->status.fair_sharing->weighted_share == view.weighted_share)
     return kube::ReconcileResult{};
   json::Value document;
   document.at_path({"status", "fairSharing", "weightedShare"}) = view.weighted_share;
+  return write_status(key, document);
+}
+
+// Without fair sharing the status is there and empty. Once for each Cohort: on one that has it
+// already the patch changes nothing.
+Result<kube::ReconcileResult> CohortReconciler::write_empty_status(const v1beta2::Cohort* cohort) {
+  if (cohort == nullptr || cohort->metadata.deletion_timestamp.has_value())
+    return kube::ReconcileResult{};
+  {
+    std::lock_guard lock(mutex_);
+    std::string& written = status_written_[cohort->metadata.name];
+    if (written == cohort->metadata.uid) return kube::ReconcileResult{};
+    written = cohort->metadata.uid;
+  }
+  json::Value document;
+  document["status"] = json::Value::object();
+  Result<kube::ReconcileResult> result = write_status({"", cohort->metadata.name}, document);
+  if (!result.ok()) {
+    std::lock_guard lock(mutex_);
+    status_written_.erase(cohort->metadata.name);
+  }
+  return result;
+}
+
+Result<kube::ReconcileResult> CohortReconciler::write_status(const kube::ObjectKey& key,
+                                                             const json::Value& document) {
   kube::WriteOptions options;
   options.subresource = "status";
   kube::InformerCore& store = context_.stores->cohorts.core();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -32,7 +33,13 @@ class CohortReconciler {
   Subtree subtree_of(const std::string& name, std::set<std::string>& seen) const;
   void report(const std::string& name, const v1beta2::Cohort* cohort) const;
 
+  Result<kube::ReconcileResult> write_empty_status(const v1beta2::Cohort* cohort);
+  Result<kube::ReconcileResult> write_status(const kube::ObjectKey& key,
+                                             const json::Value& document);
+
   Context& context_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> status_written_;  // Cohort -> uid
 };
 
 }  // namespace kueue::controllers

@@ -12,6 +12,10 @@ int64_t Share::status_value() const {
   return value >= 9.2e18 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(value);
 }
 
+double Share::exact_value() const {
+  return infinite() ? std::numeric_limits<double>::quiet_NaN() : weighted();
+}
+
 int compare(const Share& a, const Share& b) {
   auto order = [](double x, double y) { return x < y ? -1 : (x > y ? 1 : 0); };
   if (a.infinite() && b.infinite()) return order(a.ratio, b.ratio);

@@ -14,6 +14,8 @@ struct Share {
 
   bool infinite() const { return weight == 0 && ratio > 0; }
   double weighted() const { return weight == 0 ? 0 : ratio / weight; }
+  // As the metrics show it: NaN when infinite.
+  double exact_value() const;
   // As the status shows it: rounded up, the largest int64 when infinite.
   int64_t status_value() const;
 };
