@@ -1,0 +1,357 @@
+// The command line as a user sees it: output, errors and exit codes, against a server of canned
+// answers.
+#include "cli/commands.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+
+#include "cli/table.h"
+#include "json/json.h"
+#include "kube/fake_transport.h"
+#include "wire/path.h"
+#include "wire/status.h"
+
+namespace kueue::cli {
+namespace {
+
+class TestTerminal final : public Terminal {
+ public:
+  void out(std::string_view text) override { out_text += text; }
+  void err(std::string_view text) override { err_text += text; }
+  std::string read_input() override { return input; }
+  bool colours() const override { return false; }
+  bool stopped() const override { return false; }
+  std::string out_text;
+  std::string err_text;
+  std::string input;
+};
+
+// A kubeconfig that load_kubeconfig accepts; the transport does not look at it.
+class Files {
+ public:
+  Files() {
+    char name[] = "/tmp/kueue-cli-XXXXXX";
+    folder_ = mkdtemp(name);
+    kubeconfig = write("kubeconfig",
+                       "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+                       "clusters: [{name: k, cluster: {server: 'https://h:1'}}]\n"
+                       "users: [{name: u, user: {token: t}}]\n"
+                       "contexts: [{name: c, context: {cluster: k, user: u, namespace: work}}]\n");
+  }
+  ~Files() {
+    for (const std::string& file : files_) unlink(file.c_str());
+    rmdir(folder_.c_str());
+  }
+  std::string write(const std::string& name, const std::string& text) {
+    files_.push_back(folder_ + "/" + name);
+    std::ofstream(files_.back()) << text;
+    return files_.back();
+  }
+  std::string kubeconfig;
+
+ private:
+  std::string folder_;
+  std::vector<std::string> files_;
+};
+
+constexpr const char* kDiscovery = R"({"kind":"APIGroupDiscoveryList","items":[
+ {"metadata":{"name":"kueue.x-k8s.io"},"versions":[
+  {"version":"v1beta2","resources":[
+   {"resource":"workloads","responseKind":{"kind":"Workload"},"scope":"Namespaced","singularResource":"workload",
+    "shortNames":["kwl"],"verbs":["get","list"]},
+   {"resource":"clusterqueues","responseKind":{"kind":"ClusterQueue"},"scope":"Cluster","singularResource":"clusterqueue",
+    "shortNames":["cq"],"verbs":["get","list"],"categories":["all"]}]},
+  {"version":"v1beta1","resources":[
+   {"resource":"workloads","responseKind":{"kind":"Workload"},"scope":"Namespaced","singularResource":"workload",
+    "verbs":["get","list"]}]}]}]})";
+
+class CommandLine : public ::testing::Test {
+ protected:
+  CommandLine() {
+    transport_->set_answer([this](const wire::Request& request) -> Result<wire::Response> {
+      wire::Response response;
+      const std::string key = request.method + " " + request.path;
+      if (const auto it = answers_.find(key); it != answers_.end()) return it->second;
+      if (request.path == "/api") {
+        response.body = R"({"kind":"APIGroupDiscoveryList","items":[]})";
+      } else if (request.path == "/apis") {
+        response.body = kDiscovery;
+      } else {
+        return wire::error_response(Error{.code = ErrorCode::kNotFound,
+                                          .message = "workloads.kueue.x-k8s.io \"x\" not found",
+                                          .kind = "workloads",
+                                          .name = "x"});
+      }
+      return response;
+    });
+    hooks_.connect = [this](const kube::ClientConfig&) -> Result<std::shared_ptr<wire::Transport>> {
+      return std::shared_ptr<wire::Transport>(transport_);
+    };
+    hooks_.up = [](const Arguments&, Terminal&) { return 42; };
+    hooks_.manager = [this](std::span<const std::string> arguments, Terminal&) {
+      manager_arguments_.assign(arguments.begin(), arguments.end());
+      return 43;
+    };
+  }
+
+  void answer(const std::string& key, const std::string& body, int status = 200) {
+    wire::Response response;
+    response.status = status;
+    response.body = body;
+    answers_[key] = response;
+  }
+
+  int run_line(std::vector<std::string> arguments, bool with_kubeconfig = true) {
+    terminal_.out_text.clear();
+    terminal_.err_text.clear();
+    if (with_kubeconfig) arguments.push_back("--kubeconfig=" + files_.kubeconfig);
+    return run(arguments, hooks_, terminal_);
+  }
+
+  Files files_;
+  TestTerminal terminal_;
+  Hooks hooks_;
+  std::map<std::string, wire::Response> answers_;
+  std::shared_ptr<kube::FakeTransport> transport_ = std::make_shared<kube::FakeTransport>();
+  std::vector<std::string> manager_arguments_;
+};
+
+constexpr const char* kTable =
+    R"({"kind":"Table","metadata":{"resourceVersion":"7"},"columnDefinitions":[
+ {"name":"Name","type":"string","priority":0},{"name":"Queue","type":"string","priority":0},
+ {"name":"Secret","type":"string","priority":1}],"rows":[
+ {"cells":["job-a","q",null],"object":{"metadata":{"name":"job-a","namespace":"work","labels":{"b":"2","a":"1"}}}},
+ {"cells":["a-longer-name","queue","s"],"object":{"metadata":{"name":"a-longer-name","namespace":"work"}}}]})";
+constexpr const char* kWorkloads = "/apis/kueue.x-k8s.io/v1beta2/namespaces/work/workloads";
+
+TEST_F(CommandLine, GetPrintsTheServersTable) {
+  answer(std::string("GET ") + kWorkloads, kTable);
+  EXPECT_EQ(run_line({"get", "workloads"}), kOk) << terminal_.err_text;
+  EXPECT_EQ(terminal_.out_text,
+            "NAME            QUEUE\n"
+            "job-a           q\n"
+            "a-longer-name   queue\n");
+  EXPECT_EQ(run_line({"get", "kwl", "-o", "wide", "--show-labels", "--no-headers"}), kOk);
+  EXPECT_EQ(terminal_.out_text,
+            "job-a           q           a=1,b=2\n"
+            "a-longer-name   queue   s   <none>\n");
+  answer("GET /apis/kueue.x-k8s.io/v1beta2/workloads", kTable);
+  EXPECT_EQ(run_line({"get", "Workload", "-A", "-Lb"}), kOk);
+  EXPECT_EQ(terminal_.out_text,
+            "NAMESPACE   NAME            QUEUE   B\n"
+            "work        job-a           q       2\n"
+            "work        a-longer-name   queue\n");
+}
+
+TEST_F(CommandLine, GetPrintsObjects) {
+  answer(
+      std::string("GET ") + kWorkloads + "/x",
+      R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"name":"x","managedFields":[1]}})");
+  EXPECT_EQ(run_line({"get", "workload/x", "-o", "yaml"}), kOk);
+  EXPECT_EQ(terminal_.out_text,
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata:\n  name: x\n");
+  EXPECT_EQ(run_line({"get", "workloads", "x", "-oname"}), kOk);
+  EXPECT_EQ(terminal_.out_text, "workload.kueue.x-k8s.io/x\n");
+  answer(std::string("GET ") + kWorkloads,
+         R"({"kind":"WorkloadList","items":[{"metadata":{"name":"x"}}]})");
+  EXPECT_EQ(run_line({"get", "workloads.v1beta2.kueue.x-k8s.io", "-o=json"}), kOk);
+  const auto list = json::parse(terminal_.out_text);
+  ASSERT_TRUE(list.ok());
+  EXPECT_EQ(list->get_string({"kind"}), "List");
+  EXPECT_EQ(list->find("items")->as_array()[0].get_string({"kind"}), "Workload");
+}
+
+TEST_F(CommandLine, GetErrors) {
+  EXPECT_EQ(run_line({"get", "workload", "x"}), kFailed);
+  EXPECT_EQ(terminal_.err_text,
+            "Error from server (NotFound): workloads.kueue.x-k8s.io \"x\" not found\n");
+  EXPECT_EQ(run_line({"get", "workload", "x", "--ignore-not-found"}), kOk);
+  EXPECT_EQ(terminal_.err_text, "");
+  EXPECT_EQ(run_line({"get", "worklods"}), kFailed);
+  EXPECT_NE(terminal_.err_text.find("did you mean \"workloads\"?"), std::string::npos)
+      << terminal_.err_text;
+  EXPECT_EQ(run_line({"get"}), kUsage);
+  EXPECT_EQ(run_line({"get", "workloads", "--outptu=yaml"}), kUsage);
+  EXPECT_NE(terminal_.err_text.find("did you mean --output?"), std::string::npos)
+      << terminal_.err_text;
+  EXPECT_EQ(run_line({"get", "workloads", "-o", "jsonpath"}), kUsage);
+  EXPECT_EQ(run_line({"get", "workload/x", "y"}), kFailed);
+  EXPECT_EQ(run_line({"get", "workload", "x", "-A"}), kUsage);
+  answer(std::string("GET ") + kWorkloads, R"({"kind":"Table","columnDefinitions":[],"rows":[]})");
+  EXPECT_EQ(run_line({"get", "workloads"}), kOk);
+  EXPECT_EQ(terminal_.err_text, "No resources found in work namespace.\n");
+}
+
+TEST_F(CommandLine, ApplySaysWhatItDid) {
+  const std::string path = std::string(kWorkloads) + "/x";
+  const std::string body = R"({"metadata":{"name":"x","resourceVersion":"5"}})";
+  const std::string file = files_.write(
+      "w.yaml", "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata: {name: x}\n");
+  answer("PATCH " + path, body, 201);
+  EXPECT_EQ(run_line({"apply", "-f", file}), kOk) << terminal_.err_text;
+  EXPECT_EQ(terminal_.out_text, "workload.kueue.x-k8s.io/x created\n");
+  answer("GET " + path, body);
+  answer("PATCH " + path, body);
+  EXPECT_EQ(run_line({"apply", "-f", file}), kOk);
+  EXPECT_EQ(terminal_.out_text, "workload.kueue.x-k8s.io/x unchanged\n");
+  answer("PATCH " + path, R"({"metadata":{"name":"x","resourceVersion":"6"}})");
+  EXPECT_EQ(run_line({"apply", "-f", file, "--dry-run=server"}), kOk);
+  EXPECT_EQ(terminal_.out_text, "workload.kueue.x-k8s.io/x configured (server dry run)\n");
+  const auto requests = transport_->requests();
+  const wire::Request& last = requests.back();
+  EXPECT_EQ(last.headers.get("Content-Type"), "application/apply-patch+yaml");
+  EXPECT_EQ(last.query_value("dryRun"), "All");
+  EXPECT_EQ(last.query_value("fieldManager"), "kueue-cli");
+}
+
+TEST_F(CommandLine, ApplyNamesTheDocumentThatIsWrong) {
+  struct {
+    const char* text;
+    const char* error;
+  } const cases[] = {
+      {"kind: Workload\nmetadata: {name: x}\n", "standard input: apiVersion: is missing"},
+      {"apiVersion: kueue.x-k8s.io/v1beta2\nmetadata: {name: x}\n",
+       "standard input: kind: is missing"},
+      {"apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\n",
+       "standard input: metadata: is missing"},
+      {"apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata: {}\n",
+       "standard input: metadata.name: is missing"},
+      {"apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata: {generateName: x-}\n",
+       "'kueue create'"},
+      {"apiVersion: kueue.x-k8s.io/v1beta2\nkind: Worklaod\nmetadata: {name: x}\n",
+       "did you mean kind \"Workload\"?"},
+      {"a: 1\na: 2\n", "standard input: "},
+      {"just text", "standard input: is no object"},
+      {"a: [", "standard input: "},
+      {"", "no objects passed"},
+      {"apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata: {name: x, namespace: "
+       "other}\n",
+       "does not match the namespace"},
+  };
+  for (const auto& c : cases) {
+    terminal_.input = c.text;
+    EXPECT_EQ(run_line({"apply", "-f", "-", "-n", "work"}), kFailed) << c.text;
+    EXPECT_NE(terminal_.err_text.find(c.error), std::string::npos) << c.text << "\n"
+                                                                   << terminal_.err_text;
+  }
+  EXPECT_EQ(run_line({"apply", "-f", "/nowhere.yaml"}), kFailed);
+  EXPECT_NE(terminal_.err_text.find("/nowhere.yaml: No such file or directory"), std::string::npos);
+  EXPECT_EQ(run_line({"apply"}), kUsage);
+}
+
+TEST_F(CommandLine, ApplyGoesOnAfterAnError) {
+  answer("PATCH /apis/kueue.x-k8s.io/v1beta2/clusterqueues/q", R"({"metadata":{"name":"q"}})", 201);
+  terminal_.input =
+      "kind: x\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: kueue.x-k8s.io/v1beta2, "
+      "kind: ClusterQueue, metadata: {name: q}}\n";
+  EXPECT_EQ(run_line({"apply", "-f", "-"}), kFailed);
+  EXPECT_EQ(terminal_.out_text, "clusterqueue.kueue.x-k8s.io/q created\n");
+  EXPECT_NE(terminal_.err_text.find("standard input, document 1: apiVersion"), std::string::npos);
+}
+
+TEST_F(CommandLine, DescribeWorkloadSaysWhyItWaits) {
+  const auto describe = [&](const std::string& rest) {
+    answer(
+        std::string("GET ") + kWorkloads + "/x",
+        R"({"metadata":{"name":"x","namespace":"work"},"spec":{"queueName":"lq","podSets":[{"name":"main","count":3,
+              "template":{"spec":{"containers":[{"resources":{"requests":{"cpu":"1"}}}]}}}]})" +
+            rest + "}");
+    EXPECT_EQ(run_line({"describe", "workload", "x"}), kOk) << terminal_.err_text;
+    return terminal_.out_text;
+  };
+  const std::string waiting = describe(
+      R"(,"status":{"conditions":[{"type":"QuotaReserved","status":"False","reason":"Pending","message":"insufficient unused quota for cpu"}]})");
+  EXPECT_NE(waiting.find("Standing:     Waits (Pending): insufficient unused quota for cpu"),
+            std::string::npos)
+      << waiting;
+  EXPECT_NE(waiting.find("main   3      cpu=1"), std::string::npos) << waiting;
+  EXPECT_NE(describe("").find("no decision yet"), std::string::npos);
+  EXPECT_NE(
+      describe(
+          R"(,"status":{"admission":{"clusterQueue":"cq"},"conditions":[{"type":"QuotaReserved","status":"True"},
+                        {"type":"Admitted","status":"True"}]})")
+          .find("Admitted by ClusterQueue cq"),
+      std::string::npos);
+}
+
+TEST_F(CommandLine, DeleteWaitsUntilGone) {
+  const std::string path = std::string(kWorkloads) + "/x";
+  answer("DELETE " + path, R"({"metadata":{"name":"x","uid":"u1"}})");
+  EXPECT_EQ(run_line({"delete", "workload", "x"}), kOk) << terminal_.err_text;
+  EXPECT_EQ(terminal_.out_text, "workload.kueue.x-k8s.io \"x\" deleted from work namespace\n");
+  // Another object of that name is there: the old one is gone.
+  answer("GET " + path, R"({"metadata":{"name":"x","uid":"u2"}})");
+  EXPECT_EQ(run_line({"delete", "workload/x"}), kOk);
+  EXPECT_EQ(run_line({"delete", "workloads"}), kUsage);
+  EXPECT_EQ(run_line({"delete"}), kUsage);
+  EXPECT_EQ(run_line({"delete", "workload", "x", "--cascade=sideways"}), kUsage);
+  EXPECT_EQ(run_line({"delete", "clusterqueue", "none", "--ignore-not-found"}), kOk);
+}
+
+TEST_F(CommandLine, OtherCommands) {
+  EXPECT_EQ(run_line({"up"}, false), 42);
+  EXPECT_EQ(run_line({"manager", "--config=x", "--scheduler", "false"}, false), 43);
+  EXPECT_EQ(manager_arguments_, (std::vector<std::string>{"--config=x", "--scheduler", "false"}));
+  EXPECT_EQ(run_line({}, false), kUsage);
+  EXPECT_EQ(run_line({"--help"}, false), kOk);
+  EXPECT_EQ(run_line({"help", "get"}, false), kOk);
+  EXPECT_NE(terminal_.out_text.find("--field-selector"), std::string::npos);
+  EXPECT_EQ(run_line({"get", "-h"}, false), kOk);
+  EXPECT_EQ(run_line({"aply"}, false), kUsage);
+  EXPECT_NE(terminal_.err_text.find("did you mean \"apply\"?"), std::string::npos);
+  EXPECT_EQ(run_line({"version", "--client"}, false), kOk);
+  EXPECT_EQ(run_line({"crds", "-o", "json"}, false), kOk);
+  EXPECT_EQ(json::parse(terminal_.out_text)->find("items")->as_array().size(), 11u);
+  EXPECT_EQ(run_line({"install"}, false), kUsage);
+  EXPECT_EQ(run_line({"install", "--only", "webhooks"}, false), kOk);
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    EXPECT_EQ(run_line({"completion", shell}, false), kOk);
+    for (const Command& command : commands()) {
+      EXPECT_NE(terminal_.out_text.find(command.name), std::string::npos) << shell << command.name;
+    }
+  }
+  EXPECT_EQ(run_line({"completion", "tcsh"}, false), kUsage);
+}
+
+TEST_F(CommandLine, Explain) {
+  EXPECT_EQ(run_line({"explain", "workload.spec.podSets"}, false), kOk);
+  EXPECT_NE(terminal_.out_text.find("FIELD: podSets <[]PodSet>"), std::string::npos)
+      << terminal_.out_text;
+  EXPECT_EQ(run_line({"explain", "job.spec", "--recursive"}, false), kOk);
+  EXPECT_NE(terminal_.out_text.find("parallelism\t<integer>"), std::string::npos);
+  EXPECT_EQ(run_line({"explain", "workload.spec.podSet"}, false), kFailed);
+  EXPECT_NE(terminal_.err_text.find("did you mean \"podSets\"?"), std::string::npos);
+  EXPECT_EQ(run_line({"explain", "nonsense"}, false), kFailed);
+}
+
+TEST(Arguments, Forms) {
+  constexpr Flag flags[] = {{.name = "yes", .letter = 'y', .kind = FlagKind::kBool},
+                            {.name = "all", .letter = 'A', .kind = FlagKind::kBool},
+                            {.name = "number", .kind = FlagKind::kInt, .fallback = "7"},
+                            {.name = "file", .letter = 'f', .kind = FlagKind::kList}};
+  const Command command{.name = "c", .flags = flags, .cluster = false};
+  const auto parse = [&](std::vector<std::string> words) {
+    return parse_arguments(command, {}, words);
+  };
+  const auto good = parse({"a", "-yA", "-f", "x", "-fy", "--file=z,w", "b", "--", "-c"});
+  ASSERT_TRUE(good.ok()) << good.error().message;
+  EXPECT_TRUE(good->is_set("yes"));
+  EXPECT_TRUE(good->is_set("all"));
+  EXPECT_EQ(good->list("file"), (std::vector<std::string>{"x", "y", "z", "w"}));
+  EXPECT_EQ(good->positional(), (std::vector<std::string>{"a", "b", "-c"}));
+  EXPECT_EQ(good->number("number"), 7);
+  EXPECT_FALSE(parse({"--yes=false"})->is_set("yes"));
+  EXPECT_EQ(parse({"--number", "-3"})->number("number"), -3);
+  for (const std::vector<std::string>& bad : std::vector<std::vector<std::string>>{
+           {"--file"}, {"--number=x"}, {"--yes=maybe"}, {"-z"}, {"--unknown"}, {"-yz"}}) {
+    EXPECT_FALSE(parse(bad).ok()) << bad[0];
+  }
+}
+
+}  // namespace
+}  // namespace kueue::cli
