@@ -110,7 +110,7 @@ std::string_view default_managed_by(const Call& call, const Value& object, std::
 
 void check_job_create(const Call& call, const JobKind& kind, FieldErrors& errors) {
   std::string_view queue = label_of(call.object, kQueueName);
-  if (!queue.empty())
+  if (call.object.find_path({"metadata", "labels", kQueueName}) != nullptr)
     errors.invalid_each(label_field(kQueueName), queue, dns1123_subdomain_problems(queue));
   Prebuilt prebuilt = prebuilt_of(call, call.object);
   if (!prebuilt.name.empty()) {
