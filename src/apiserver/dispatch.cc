@@ -233,7 +233,9 @@ void route(const CallPtr& call, std::string_view verb) {
     return rest_review(call);
   }
   if (!subresource.empty() && subresource != "status") {
-    if (!rest_subresource(call)) unknown(*call);
+    if (rest_subresource(call)) return;
+    if (call->resource().custom()) return reply_error(*call, call->not_found(call->path.name));
+    unknown(*call);
     return;
   }
   if (subresource == "status") {

@@ -332,7 +332,7 @@ bool ready_to_go(const json::Value& object) {
 
 // take_in(); what is wrong with the result of a patch is told as a fault of the patch.
 Result<void> take_patched(Call& call, json::Value& object, const Update& update) {
-  const bool patch = call.request.method == "PATCH" && !update.applied && !call.resource().custom();
+  const bool patch = call.request.method == "PATCH" && !update.applied;
   if (!patch) return take_in(call, object, *call.served, update.duplicates);
   const std::string text = json::write_sorted(object);
   const auto taken = take_in(call, object, *call.served, update.duplicates);
