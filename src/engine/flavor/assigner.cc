@@ -388,7 +388,7 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
   }
   status.no_fit = least_severe;
   bool at_end = attempted == static_cast<int32_t>(resources.flavors.size()) - 1;
-  for (FlavorChoice& choice : best) choice.tried = fungible && !at_end ? attempted : -1;
+  for (FlavorChoice& choice : best) choice.tried = !fungible ? 0 : (at_end ? -1 : attempted);
   if (best_quality.mode != PreemptMode::kFit) {
     status.reasons.insert(status.reasons.end(), reasons.begin(), reasons.end());
   }

@@ -32,6 +32,7 @@ struct PodSetResult {
   PendingReason no_fit = PendingReason::kNone;
   std::shared_ptr<const TopologyAssignment> topology;
   DelayedTopology delayed = DelayedTopology::kNone;
+  bool mode_by_places = false;  // topology placement has set the modes of the flavors
 
   bool clean() const { return reasons.empty() && error.empty(); }
   FitMode mode() const;

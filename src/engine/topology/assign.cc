@@ -38,6 +38,8 @@ class Requests {
     if (own && workload_.elastic && world_.gate(Gate::kElasticJobsViaWorkloadSlicesWithTAS) &&
         !elastic_allowed(spec, ps))
       return false;
+    // A second pass leaves alone what is placed already.
+    if (record_.reservation && ps.topology && workload_.unhealthy_nodes.empty()) return true;
     FlavorId flavor;
     if (!only_topology_flavor(ps, flavor)) return false;
     if (wait_for_check(ps, flavor)) return true;
@@ -133,6 +135,7 @@ PodSetResult* result_of(Assignment& assignment, size_t index) {
 
 void set_mode(PodSetResult& ps, PreemptMode mode) {
   for (FlavorChoice& f : ps.flavors) f.mode = mode;
+  ps.mode_by_places = true;
 }
 
 void take_places(Assignment& assignment, const std::vector<Placement>& placements) {
