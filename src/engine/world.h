@@ -118,7 +118,7 @@ struct QueueRecord {
   std::set<WorkloadId> inadmissible;
   std::unordered_map<Digest, int32_t, DigestHash> hashes_active;  // of those that wait, counted
   std::unordered_map<Digest, int32_t, DigestHash> hashes_inadmissible;
-  ResourceList pending_requests;  // sorted by id
+  ResourceList pending_requests;                                 // sorted by id
   std::unordered_map<Digest, PendingReason, DigestHash> bypass;  // hashes that were moved aside
   int64_t pop_cycle = 0;
   int64_t retry_cycle = -1;

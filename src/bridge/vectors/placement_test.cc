@@ -4,8 +4,8 @@
 #include "base/check.h"
 #include "bridge/quantities.h"
 #include "bridge/vectors/replay.h"
-#include "engine/topology/journal.h"
 #include "engine/topology/place.h"
+#include "engine/topology/usage.h"
 #include "json/json.h"
 #include "schema/codec.h"
 
@@ -28,7 +28,9 @@ std::vector<std::string> strings_of(const json::Value& list) {
 
 void load_usage(engine::World& world, const json::Value& input, engine::FlavorId own,
                 engine::FlavorId other) {
-  std::vector<engine::PlacedPods> placed;
+  // As reservations have it: seen by every flavor.
+  engine::Reservation own_pods, other_pods;
+  std::vector<engine::PlacedPods>& placed = own_pods.placed;
   if (const json::Value* list = input.find("ownUsage"))
     for (const json::Value& u : list->as_array())
       placed.push_back({own, strings_of(*u.find("values")),
@@ -36,8 +38,9 @@ void load_usage(engine::World& world, const json::Value& input, engine::FlavorId
                         static_cast<int32_t>(u.get_int({"count"}))});
   if (const json::Value* usage = input.find("otherFlavorsUsage"))
     for (const auto& [id, resources] : usage->as_object())
-      placed.push_back({other, {id}, resources_of(world, &resources), 1});
-  engine::what_if_add_placed(world, placed);
+      other_pods.placed.push_back({other, {id}, resources_of(world, &resources), 1});
+  engine::add_placed(world, own_pods);
+  engine::add_placed(world, other_pods);
 }
 
 engine::PlaceRequest request_of(engine::World& world, const json::Value& r, size_t index,
@@ -127,7 +130,6 @@ Differences replay_placement(const json::Value& vector) {
   json::Value actual = json::Value::object();
   for (const engine::Placement& p : engine::find_places(world, requests, {}))
     actual[p.name] = placement_json(p);
-  engine::rollback_topology(world, 0);
   const json::Value* expected = vector.find_path({"result", "podSets"});
   json::Value wanted = expected == nullptr ? json::Value::object() : *expected;
   if (wanted == actual) return {};

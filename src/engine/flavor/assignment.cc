@@ -20,7 +20,8 @@ FitMode fit_mode(PreemptMode mode) {
 
 FitMode PodSetResult::mode() const {
   if (!error.empty()) return FitMode::kNoFit;
-  // Without a reason against it, it fits, whatever a single resource said: the group was weighed as a whole.
+  // Without a reason against it, it fits, whatever a single resource said: the group was weighed as
+  // a whole.
   if (clean() && !mode_by_places) return FitMode::kFit;
   if (flavors.empty()) return clean() ? FitMode::kFit : FitMode::kNoFit;
   FitMode worst = FitMode::kFit;

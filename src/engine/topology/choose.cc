@@ -33,7 +33,7 @@ class Chooser {
   int64_t affinity(int32_t node) const { return counts_.at[ix(node)].affinity; }
   int32_t leader(int32_t node) const { return counts_.at[ix(node)].leader; }
 
-  std::vector<int32_t> sorted(std::vector<int32_t> nodes, int32_t unit, bool with_leader) const;
+  std::vector<int32_t> sorted(std::vector<int32_t> nodes, bool with_leader) const;
   // Of the first ones in the list that have `need`, the one with the least; the first among equals.
   size_t best_fit(const std::vector<int32_t>& nodes, int32_t need, int32_t unit,
                   bool with_leader) const;
@@ -57,13 +57,14 @@ class Chooser {
   std::string failure_;
 };
 
-std::vector<int32_t> Chooser::sorted(std::vector<int32_t> nodes, int32_t unit,
-                                     bool with_leader) const {
+std::vector<int32_t> Chooser::sorted(std::vector<int32_t> nodes, bool with_leader) const {
   bool by_affinity = world_.gate(Gate::kTASRespectNodeAffinityPreferred);
   std::sort(nodes.begin(), nodes.end(), [&](int32_t a, int32_t b) {
     if (with_leader && leader(a) != leader(b)) return leader(a) > leader(b);
     if (by_affinity && affinity(a) != affinity(b)) return affinity(a) > affinity(b);
-    Units x = units(a, unit), y = units(b, unit);
+    // By whole slices on every level: below the slice level all are equal and the fuller domain
+    // comes first.
+    Units x = units(a, 0), y = units(b, 0);
     int32_t p = with_leader ? x.with_leader : x.plain, q = with_leader ? y.with_leader : y.plain;
     if (p != q) return least_free_ ? p < q : p > q;
     const DomainCounts& c = counts_.at[ix(a)];
@@ -97,7 +98,7 @@ std::vector<Chosen> Chooser::spread(const std::vector<int32_t>& nodes, int32_t n
                                     int32_t leaders, int32_t unit, bool anew,
                                     int64_t* found) const {
   std::vector<Chosen> out;
-  std::vector<int32_t> left = sorted(nodes, unit, leaders > 0);
+  std::vector<int32_t> left = sorted(nodes, leaders > 0);
   int32_t per_unit = unit == 0 ? shape_.slice_size : unit;
   int32_t remaining = need;
   if (leaders > 0) {
@@ -127,7 +128,7 @@ std::vector<Chosen> Chooser::spread(const std::vector<int32_t>& nodes, int32_t n
     remaining -= take;
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(pick));
     // Over the whole topology the rest is looked at anew; on the way down it keeps its order.
-    if (anew) left = sorted(left, unit, false);
+    if (anew) left = sorted(left, false);
   }
   for (size_t i = 0; remaining > 0 && i < left.size(); ++i) {
     if (!least_free_ && units(left[i], unit).plain >= remaining) {
@@ -182,7 +183,7 @@ bool Chooser::single_domain(const std::vector<int32_t>& nodes, int32_t need) {
   if (least_free_) {
     auto it = std::find_if(nodes.begin(), nodes.end(), fits);
     if (it == nodes.end()) return false;
-    current_ = {{*it, shape_.count, shape_.leaders}};
+    current_ = {{*it, need * shape_.slice_size, shape_.leaders}};
     return true;
   }
   size_t top = 0;
@@ -190,7 +191,7 @@ bool Chooser::single_domain(const std::vector<int32_t>& nodes, int32_t need) {
     while (top + 1 < nodes.size() && !fits(nodes[top])) ++top;
   if (!fits(nodes[top])) return false;
   std::vector<int32_t> tail(nodes.begin() + static_cast<std::ptrdiff_t>(top), nodes.end());
-  current_ = {{tail[best_fit(tail, need, 0, true)], shape_.count, shape_.leaders}};
+  current_ = {{tail[best_fit(tail, need, 0, true)], need * shape_.slice_size, shape_.leaders}};
   return true;
 }
 
@@ -201,7 +202,7 @@ bool Chooser::find_level(size_t level) {
     return false;
   }
   int32_t need = shape_.count / shape_.slice_size;
-  std::vector<int32_t> nodes = sorted(all, 0, true);
+  std::vector<int32_t> nodes = sorted(all, true);
   level_ = level;
   if (single_domain(nodes, need)) return true;
   if (shape_.required) {
@@ -230,8 +231,8 @@ bool Chooser::descend() {
     } else {
       int32_t unit = shape_.unit_below(level + 1);
       for (const Chosen& c : current_) {
-        std::vector<Chosen> part =
-            spread(tree_.nodes[ix(c.node)].children, c.pods / unit, c.leaders, unit, false, nullptr);
+        std::vector<Chosen> part = spread(tree_.nodes[ix(c.node)].children, c.pods / unit,
+                                          c.leaders, unit, false, nullptr);
         if (part.empty() && (c.pods > 0 || c.leaders > 0)) return false;
         next.insert(next.end(), part.begin(), part.end());
       }
@@ -248,6 +249,8 @@ Choice Chooser::run() {
     out.failure = std::move(failure_);
     return out;
   }
+  // Not even one slice: there is nothing to place.
+  if (shape_.count < shape_.slice_size && shape_.leaders == 0) return out;
   if (!descend()) {
     out.failure = not_fit(0);
     return out;

@@ -90,7 +90,10 @@ class Counter {
     auto subtract = [&](const ResourceList& usage) {
       for (auto& [resource, amount] : left) amount -= get(usage, resource);
     };
-    if (!options_.empty) subtract(*leaf.usage);
+    if (!options_.empty) {
+      subtract(*leaf.usage);
+      subtract(leaf.change);
+    }
     if (auto it = assumed_.find(leaf.id); it != assumed_.end()) subtract(it->second);
     ResourceId limiting;
     c.pods = narrow(fits_times(world_.names, worker_, left, &limiting));

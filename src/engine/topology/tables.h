@@ -37,6 +37,9 @@ struct TopologyLeaf {
   ResourceList capacity;                // allocatable without foreign pods
   const Node* machine = nullptr;        // when the lowest level is the host name
   const ResourceList* usage = nullptr;  // of placed pods
+  // What-if changes of this flavor's own pods. Other flavors on the same host see them once they
+  // are real.
+  ResourceList change;
 };
 
 struct TopologyTree {
@@ -49,8 +52,8 @@ struct TopologyTree {
   std::unordered_map<std::string, int32_t> leaf_by_id;
 };
 
-struct UsageUndo {
-  ResourceList* entry;
+struct ChangeUndo {
+  TopologyLeaf* leaf;
   ResourceList before;
 };
 
@@ -62,7 +65,7 @@ struct TopologyTables {
   std::map<std::string, ResourceList> usage;  // by usage key; addresses are stable
   bool trees_stale = true;
   bool usage_stale = true;
-  std::vector<UsageUndo> journal;
+  std::vector<ChangeUndo> journal;
 };
 
 }  // namespace kueue::engine

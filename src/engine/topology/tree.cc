@@ -139,9 +139,13 @@ void recount_usage(World& world) {
 
 void what_if_change(World& world, const std::vector<PlacedPods>& placed, int64_t sign) {
   for (const PlacedPods& p : placed) {
-    ResourceList& entry = world.topology.usage[placed_key(world, p)];
-    world.topology.journal.push_back({&entry, entry});
-    change_usage(world, entry, p, sign);
+    auto tree = world.topology.trees.find(p.flavor);
+    if (tree == world.topology.trees.end()) continue;
+    int32_t index = leaf_of(tree->second, p.values);
+    if (index < 0) continue;  // a node that is gone has nothing to give back
+    TopologyLeaf& leaf = tree->second.leaves[static_cast<size_t>(index)];
+    world.topology.journal.push_back({&leaf, leaf.change});
+    change_usage(world, leaf.change, p, sign);
   }
 }
 
@@ -225,7 +229,9 @@ bool places_available(const World& world, const std::vector<PlacedPods>& placed)
     const TopologyLeaf& leaf =
         topology_tree(world, where.first)->leaves[static_cast<size_t>(where.second)];
     for (const auto& [resource, amount] : sum)
-      if (get(leaf.capacity, resource) - get(*leaf.usage, resource) < amount) return false;
+      if (get(leaf.capacity, resource) - get(*leaf.usage, resource) - get(leaf.change, resource) <
+          amount)
+        return false;
   }
   return true;
 }
@@ -233,9 +239,9 @@ bool places_available(const World& world, const std::vector<PlacedPods>& placed)
 size_t topology_journal_mark(const World& world) { return world.topology.journal.size(); }
 
 void rollback_topology(World& world, size_t mark) {
-  std::vector<UsageUndo>& journal = world.topology.journal;
+  std::vector<ChangeUndo>& journal = world.topology.journal;
   while (journal.size() > mark) {
-    *journal.back().entry = std::move(journal.back().before);
+    journal.back().leaf->change = std::move(journal.back().before);
     journal.pop_back();
   }
 }
