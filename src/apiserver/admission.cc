@@ -178,8 +178,8 @@ bool patch_object(Call& call, const Webhook& webhook, const Served& version,
   if (!patched.ok()) return failed(patched.error().message);
   auto back = convert(core, std::move(patched).value(), *call.served);
   if (!back.ok()) return failed(back.error().message);
-  if (!back->is_object() || back->find("metadata") == nullptr)
-    return failed("the result is no object");
+  if (const auto fits = check_shape(*back, *call.served); !fits.ok())
+    return failed(fits.error().message);
   tidy_up(*back, *call.served);
   object = std::move(back).value();
   return true;

@@ -165,6 +165,18 @@ Result<void> check_kind(const Call& call, json::Value& object, const Served& exp
   return {};
 }
 
+Result<void> check_shape(const json::Value& object, const Served& as) {
+  const schema::ResourceInfo& info = *as.info;
+  const json::Value* metadata = object.find("metadata");
+  if (metadata == nullptr || !metadata->is_object())
+    return make_error(ErrorCode::kBadRequest, "metadata is not a JSON object");
+  if (!as.resource->custom())
+    return schema::check_types(*info.type, object, info.kind, info.version);
+  const schema::Field* field = info.type->field("metadata");
+  if (field == nullptr) return {};
+  return schema::check_metadata_types(*field->type, *metadata, info.kind, info.version);
+}
+
 Result<void> take_in(Call& call, json::Value& object, const Served& as,
                      const std::vector<std::string>& duplicates) {
   const auto& info = *as.info;

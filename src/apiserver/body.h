@@ -31,6 +31,9 @@ Result<void> check_kind(const Call& call, json::Value& object, const Served& exp
 // Types, nulls, unknown fields (warned, refused or ignored as the call says), defaults.
 Result<void> take_in(Call& call, json::Value& object, const Served& as,
                      const std::vector<std::string>& duplicates);
+// The JSON types that everything after relies on: all of them for built-in kinds, those of the
+// metadata for custom ones.
+Result<void> check_shape(const json::Value& object, const Served& as);
 // Nulls, unknown fields and defaults once more, silently: after an admission webhook changed the
 // object.
 void tidy_up(json::Value& object, const Served& as);

@@ -219,10 +219,11 @@ void rest_watch(const CallPtr& call) {
   const uint64_t now = core.store->revision();
   if (listed && from > now) return reply_error(*call, too_large_revision(from, now));
   const std::string& collection = call->resource().collection;
+  const std::string prefix = filter->prefix();
   auto watch = std::make_shared<Watch>(call, std::move(filter).value(), include);
   const bool initial = listed || (!listing_said && (version.empty() || version == "0"));
   if (initial) {
-    const Store::Page page = core.store->snapshot(collection, "");
+    const Store::Page page = core.store->snapshot(collection, prefix);
     const bool mark = listed && is_true(call->request.query_value("allowWatchBookmarks"));
     return watch->start(&page, mark, page.revision);
   }

@@ -50,6 +50,8 @@ void rest_review(const CallPtr& call) {
   json::Value review = std::move(body->value);
   if (const auto fits = check_kind(*call, review, *call->served); !fits.ok())
     return reply_error(*call, fits.error());
+  if (const auto fits = check_shape(review, *call->served); !fits.ok())
+    return reply_error(*call, fits.error());
   const std::string_view kind = call->served->info->kind;
   const wire::Identity& me = call->request.identity;
   if (kind == "Binding") {

@@ -282,6 +282,9 @@ void serve_token(const CallPtr& call) {
                                              ": may not specify a duration less than 10 minutes"));
   const Instant expires = core.now() + Duration::seconds(seconds);
   json::Value answer = std::move(body->value);
+  if (!answer.is_object()) answer = json::Value::object();
+  for (const char* part : {"metadata", "spec", "status"})
+    if (!answer[part].is_object()) answer[part] = json::Value::object();
   answer["kind"] = "TokenRequest";
   answer["apiVersion"] = "authentication.k8s.io/v1";
   answer["metadata"]["name"] = call->path.name;
