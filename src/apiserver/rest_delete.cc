@@ -179,17 +179,19 @@ Result<void> check_preconditions(const Call& call, const DeleteOptions& options,
                                  std::string_view name) {
   const std::string start = "Operation cannot be fulfilled on " + qualified_kind(call) + " \"" +
                             std::string(name) + "\": ";
+  const auto conflict = [&](const std::string& why) {
+    Error error = call.error(ErrorCode::kConflict, start + why);
+    error.kind = call.served->info->kind;
+    return error;
+  };
   if (!options.uid.empty() && options.uid != uid)
-    return call.error(ErrorCode::kConflict,
-                      start + "the UID in the precondition (" + options.uid +
-                          ") does not match the UID in record (" + std::string(uid) +
-                          "). The object might have been deleted and then recreated");
+    return conflict("the UID in the precondition (" + options.uid +
+                    ") does not match the UID in record (" + std::string(uid) +
+                    "). The object might have been deleted and then recreated");
   if (!options.resource_version.empty() && options.resource_version != version)
-    return call.error(ErrorCode::kConflict, start + "the ResourceVersion in the precondition (" +
-                                                options.resource_version +
-                                                ") does not match the ResourceVersion in record (" +
-                                                std::string(version) +
-                                                "). The object might have been modified");
+    return conflict("the ResourceVersion in the precondition (" + options.resource_version +
+                    ") does not match the ResourceVersion in record (" + std::string(version) +
+                    "). The object might have been modified");
   return {};
 }
 

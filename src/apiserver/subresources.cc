@@ -169,8 +169,11 @@ void serve_binding(const CallPtr& call) {
   update.change = [call, node, uid, extra](const json::Value& current) -> Result<json::Value> {
     json::Value pod = current;
     const auto conflict = [&](const std::string& why) {
-      return call->error(ErrorCode::kConflict, "Operation cannot be fulfilled on pods/binding \"" +
-                                                   call->path.name + "\": " + why);
+      Error error =
+          call->error(ErrorCode::kConflict, "Operation cannot be fulfilled on pods/binding \"" +
+                                                call->path.name + "\": " + why);
+      error.kind = "pods/binding";
+      return error;
     };
     if (!uid.empty() && uid != pod.get_string({"metadata", "uid"}))
       return conflict("Precondition failed: UID in precondition: " + uid +
