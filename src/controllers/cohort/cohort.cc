@@ -78,6 +78,12 @@ CohortReconciler::Subtree CohortReconciler::subtree_of(const std::string& name,
   return tree;
 }
 
+bool CohortReconciler::is_parent(const std::string& name) const {
+  const auto cohorts = context_.stores->cohorts.list();
+  return std::any_of(cohorts.begin(), cohorts.end(),
+                     [&](const auto& cohort) { return cohort->spec.parent_name == name; });
+}
+
 void CohortReconciler::report(const std::string& name, const v1beta2::Cohort* cohort) const {
   metrics::Metrics& m = *context_.metrics;
   std::set<std::string> seen;
@@ -100,6 +106,8 @@ void CohortReconciler::report(const std::string& name, const v1beta2::Cohort* co
     }
     m.cohort_info.set({name, cohort->spec.parent_name, root}, 1);
   }
+  // A parent is told of although nobody made it; a cohort that only ClusterQueues name is not.
+  if (cohort == nullptr && is_parent(name)) m.cohort_info.set({name, "", name}, 1);
   for (const auto& [key, amount] : tree.quota)
     m.cohort_subtree_quota.set({name, key.first, key.second}, metric_value(key.second, amount));
   for (const auto& [key, amount] : tree.reservations)

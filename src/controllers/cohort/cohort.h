@@ -31,6 +31,7 @@ class CohortReconciler {
   };
   // `seen` stops at cycles.
   Subtree subtree_of(const std::string& name, std::set<std::string>& seen) const;
+  bool is_parent(const std::string& name) const;
   void report(const std::string& name, const v1beta2::Cohort* cohort) const;
 
   Result<kube::ReconcileResult> write_empty_status(const v1beta2::Cohort* cohort);

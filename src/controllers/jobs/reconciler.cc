@@ -312,6 +312,11 @@ Result<void> JobReconciler::write_job(const Job& job, const json::Value& target,
 // Says once what the checks of a workload that waits for them say.
 void JobReconciler::report_checks(const Job& job, const v1beta2::Workload& workload) {
   if (!has_reservation(workload)) return;
+  const auto& checks = workload.status.admission_checks;
+  // All ready: the next word is that the job starts.
+  if (std::all_of(checks.begin(), checks.end(),
+                  [](const auto& check) { return check.state == "Ready"; }))
+    return;
   std::string text;
   for (const v1beta2::AdmissionCheckState& check : workload.status.admission_checks) {
     if (check.message.empty()) continue;
@@ -382,6 +387,12 @@ Result<bool> JobReconciler::sync_pods_ready(const Job& job, const v1beta2::Workl
     return false;
   set_condition(copy.status.conditions, kPodsReady, ready, now, message,
                 workload.metadata.generation.value_or(0), context_.now());
+  if (context_.gates().on(Gate::kWorkloadRequestUseMergePatch)) {
+    KUEUE_ASSIGN([[maybe_unused]] const WorkloadPointer patched,
+                 write_status(context_, workload, copy));
+    if (ready && now == "Started") record_ready(context_, workload);
+    return true;
+  }
   json::Value document = json::Value::object(
       {{"apiVersion", "kueue.x-k8s.io/v1beta2"},
        {"kind", "Workload"},

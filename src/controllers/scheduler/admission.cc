@@ -435,7 +435,12 @@ Admission::Outcome Admission::write_evict(const engine::Evict& command) {
   return {};
 }
 
-Admission::Outcome Admission::write_pending(const engine::SetPending& command) {
+Admission::Outcome Admission::write_pending(const engine::SetPending& decided) {
+  // Held back for others: it was not looked at, so there is nothing to say about its requests, and
+  // no news.
+  const bool held = decided.reason == engine::PendingReason::kWaitingForPodsReady;
+  engine::SetPending command = decided;
+  if (held) command.resource_requests.clear();
   const bridge::StatusContext status{context_.now(), &context_.options->gates};
   bool wrote = false;
   auto written =
@@ -450,7 +455,8 @@ Admission::Outcome Admission::write_pending(const engine::SetPending& command) {
       });
   if (!written.ok()) return outcome_of(written.error());
   if (*written == nullptr) return {.failed = true};
-  if (wrote || command.second_pass_failed) send(**written, bridge::pending_events(command, status));
+  if ((wrote && !held) || command.second_pass_failed)
+    send(**written, bridge::pending_events(command, status));
   return {};
 }
 

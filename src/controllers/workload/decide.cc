@@ -210,9 +210,11 @@ std::optional<WorkloadReconciler::Blocker> WorkloadReconciler::blocker_of(
   const auto suspended = [](std::string text) {
     return Blocker{std::string(kSuspended), std::string(kInadmissible), std::move(text)};
   };
-  if (!is_active(workload))
-    return Blocker{std::string(kDeactivated), std::string(kDeactivated),
-                   std::string(kDeactivatedText)};
+  const Blocker deactivated{std::string(kDeactivated), std::string(kDeactivated),
+                            std::string(kDeactivatedText)};
+  // The older, coarser reasons put the queues first.
+  const bool granular = context_.gates().on(Gate::kUnadmittedWorkloadsObservability);
+  if (!is_active(workload) && granular) return deactivated;
   if (context_.gates().on(Gate::kAdmissionGatedBy))
     if (const std::string* gates = gates_of(workload))
       return Blocker{std::string(kAdmissionGated), std::string(kAdmissionGated),
@@ -227,6 +229,7 @@ std::optional<WorkloadReconciler::Blocker> WorkloadReconciler::blocker_of(
     return suspended("ClusterQueue " + queues.cluster_name + " is inactive");
   if (std::string text = context_.admission->misconfigured(workload); !text.empty())
     return misconfigured(std::move(text));
+  if (!is_active(workload)) return deactivated;
   return std::nullopt;
 }
 
