@@ -38,6 +38,11 @@ uint64_t World::tree_epoch_of(QueueId queue) const {
   return it == tree_epoch.end() ? 0 : it->second;
 }
 
+int64_t World::generation_of(QueueId queue) const {
+  auto it = tree_releases.find(forest.at(queues[queue].node).root.value);
+  return queues[queue].generation + (it == tree_releases.end() ? 0 : it->second);
+}
+
 void World::touch_tree(QueueId queue) { ++tree_epoch[forest.at(queues[queue].node).root.value]; }
 
 }  // namespace kueue::engine

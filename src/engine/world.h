@@ -199,6 +199,8 @@ struct World {
   uint64_t epoch = 1;  // grows with changes that may matter to any queue
   std::unordered_map<uint32_t, uint64_t>
       tree_epoch;  // by root node: changes that matter to its queues
+  std::unordered_map<uint32_t, int64_t>
+      tree_releases;  // by root node: how often quota was given back
   std::set<QueueId> changed_queues;
   std::set<LocalId> changed_locals;
 
@@ -210,6 +212,8 @@ struct World {
   LocalId find_local(const Key& key) const;
   bool gate(Gate g) const { return settings.gates.on(g); }
   uint64_t tree_epoch_of(QueueId queue) const;
+  // Grows whenever more may fit into the queue than before.
+  int64_t generation_of(QueueId queue) const;
   void touch_tree(QueueId queue);  // something in its tree changed
   void touch_all() { ++epoch; }
 };

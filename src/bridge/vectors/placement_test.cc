@@ -69,6 +69,8 @@ engine::PlaceRequest request_of(engine::World& world, const json::Value& r, size
   for (const engine::PodSetAssignment& a : replaced->admission->pod_sets)
     if (a.name == ps.name) out.previous = a.topology;
   out.replaced_node = replaced->unhealthy_nodes.front();
+  out.keep_previous =
+      replaced->pod_owned && world.gate(Gate::kSkipReassignmentForPodOwnedWorkloads);
   return out;
 }
 

@@ -69,7 +69,7 @@ bool scan_is_outdated(const World& world, const Entry& entry) {
     if (!(r.scan->digest == r.digest)) return true;
     if (world.cycle - r.scan->cycle <= 1) return false;
   }
-  return world.queues[entry.queue].generation > r.scan->queue_generation;
+  return world.generation_of(entry.queue) != r.scan->queue_generation;
 }
 
 void find_assignment(Overlay& overlay, Entry& entry, const AssignOptions& options) {

@@ -118,7 +118,7 @@ void Assigner::collect_requests() {
 
 Assignment Assigner::run() {
   collect_requests();
-  assignment_.scan.queue_generation = queue_.generation;
+  assignment_.scan.queue_generation = world_.generation_of(queue_id_);
   assignment_.scan.cycle = world_.cycle;
   assignment_.scan.digest = record_.digest;
   std::vector<PodSetGroup> groups;

@@ -74,7 +74,8 @@ bool candidate_before(const PreemptContext& context, WorkloadId a, WorkloadId b)
   bool a_own = x.reservation->queue == context.request.queue;
   bool b_own = y.reservation->queue == context.request.queue;
   if (a_own != b_own) return b_own;
-  if (a_own && b_own && context.queue.pending.fair() && x.local != y.local) {
+  bool same_queue = x.reservation->queue == y.reservation->queue;
+  if (same_queue && world.queues[x.reservation->queue].pending.fair() && x.local != y.local) {
     double a_usage = world.local_usage[x.local.value];
     double b_usage = world.local_usage[y.local.value];
     if (a_usage != b_usage) return a_usage > b_usage;

@@ -132,6 +132,7 @@ void release(World& world, WorkloadId id) {
     subtract(q.admitted_usage, reservation.usage);
   }
   ++q.generation;
+  ++world.tree_releases[world.forest.at(q.node).root.value];
   count_locals(world, reservation, -1);
   remove_placed(world, reservation);
   world.not_ready.erase(id);
@@ -146,10 +147,14 @@ void sync_reservation(World& world, WorkloadId id) {
   QueueId queue = ensure_queue(world, w.admission->cluster_queue);
   Instant since = w.condition(ConditionType::kQuotaReserved)->since;
   int64_t generation = world.queues[queue].generation;
+  int64_t& releases = world.tree_releases[world.forest.at(world.queues[queue].node).root.value];
+  int64_t releases_before = releases;
   bool same_queue =
       world.record(id).reservation != nullptr && world.record(id).reservation->queue == queue;
   reserve(world, id, queue, *w.admission, false, w.admitted(), since);
-  if (same_queue) world.queues[queue].generation = generation;  // an update frees nothing
+  if (!same_queue) return;  // else it is an update, and frees nothing
+  world.queues[queue].generation = generation;
+  releases = releases_before;
 }
 
 void count_reservations(World& world, QueueId queue, bool exists) {

@@ -107,6 +107,8 @@ class Requests {
     if (record_.reservation && !workload_.unhealthy_nodes.empty() && ps.topology) {
       r.previous = ps.topology;
       r.replaced_node = workload_.unhealthy_nodes.front();
+      r.keep_previous =
+          workload_.pod_owned && world_.gate(Gate::kSkipReassignmentForPodOwnedWorkloads);
     }
     if (!replaced_.valid() || !world_.gate(Gate::kElasticJobsViaWorkloadSlicesWithTAS)) return;
     const WorkloadRecord& old = world_.record(replaced_);
@@ -178,8 +180,15 @@ void keep_admission(World& world, const Reservation& reservation, const PodSet& 
           {world.names.resource(resource), world.names.flavor(flavor), PreemptMode::kFit, 0, -1});
       world.flavors.ensure(result.flavors.back().flavor);
     }
-    result.count = ps.count.value_or(result.count);
-    result.requests = world.names.list(ps.usage);
+    // Reclaimed pods are charged no longer.
+    int32_t admitted = ps.count.value_or(result.count);
+    int32_t left = std::min(admitted, result.count);
+    result.count = left;
+    result.requests.clear();
+    for (const auto& [resource, amount] : ps.usage)
+      result.requests.emplace_back(
+          world.names.resource(resource),
+          Amount(left < admitted && admitted > 0 ? amount / admitted * left : amount));
     result.topology = ps.topology;
     result.delayed = ps.delayed;
   }

@@ -122,6 +122,12 @@ std::shared_ptr<const TopologyAssignment> merged(const TopologyTree& tree,
   return out;
 }
 
+// Some domain of the earlier assignment is gone.
+bool is_stale(const TopologyTree& tree, const PlaceRequest& r) {
+  return std::any_of(r.previous->domains.begin(), r.previous->domains.end(),
+                     [&](const TopologyDomain& d) { return leaf_of(tree, d.values) < 0; });
+}
+
 class Placer {
  public:
   Placer(const World& world, const PlaceOptions& options) : world_(world), options_(options) {}
@@ -209,12 +215,19 @@ std::string Placer::place_group(const TopologyTree& tree, const Group& group) {
     leader = group[second_leads ? 1 : 0];
     workers = group[second_leads ? 0 : 1];
   }
+  if (workers->keep_previous) {
+    for (const PlaceRequest* r : group)
+      if (r->previous) out_.push_back({r->index, r->name, r->previous, ""});
+    return "";
+  }
   if (!workers->replaced_node.empty()) {
     for (const PlaceRequest* r : group)
       if (std::string failure = replace_node(tree, *r); !failure.empty()) return failure;
     return "";
   }
-  if (workers->extend_previous && workers->previous) return extend(tree, *workers, leader);
+  if (workers->extend_previous && workers->previous && !is_stale(tree, *workers) &&
+      (leader == nullptr || (leader->previous && !is_stale(tree, *leader))))
+    return extend(tree, *workers, leader);
   PlaceShape shape;
   shape.workers = workers;
   shape.leader = leader;
@@ -299,23 +312,13 @@ std::string Placer::replace_node(const TopologyTree& tree, const PlaceRequest& r
 std::string Placer::extend(const TopologyTree& tree, const PlaceRequest& r,
                            const PlaceRequest* leader) {
   int32_t held = 0;
-  bool stale = false;
-  for (const TopologyDomain& d : r.previous->domains) {
-    held += d.count;
-    stale = stale || leaf_of(tree, d.values) < 0;
-  }
+  for (const TopologyDomain& d : r.previous->domains) held += d.count;
   PlaceShape shape;
   shape.workers = &r;
   shape.count = r.count;
   if (std::string wrong = resolve(world_, tree, r, shape); !wrong.empty()) return wrong;
-  std::vector<TopologyDomain> domains = stale ? std::vector<TopologyDomain>() : r.previous->domains;
-  if (stale) held = 0;
-  if (leader != nullptr) {
-    if (leader->previous)
-      done(tree, *leader, leader->previous);
-    else
-      return "the leader of a scaled workload has no assignment to keep";
-  }
+  std::vector<TopologyDomain> domains = r.previous->domains;
+  if (leader != nullptr) done(tree, *leader, leader->previous);
   if (held >= r.count) {
     for (size_t i = domains.size(); i-- > 0 && held > r.count;) {
       int32_t cut = std::min(domains[i].count, held - r.count);

@@ -30,6 +30,7 @@ struct PlaceRequest {
   std::shared_ptr<const TopologyAssignment> previous;
   std::string replaced_node;
   bool extend_previous = false;
+  bool keep_previous = false;  // owned by a pod: it cannot move
 };
 
 struct Placement {
