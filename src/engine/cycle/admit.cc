@@ -6,6 +6,7 @@
 #include "engine/explain/flavors_considered.h"
 #include "engine/fairshare/admission.h"
 #include "engine/queue/checks.h"
+#include "engine/queue/digest.h"
 #include "engine/quota/reservations.h"
 
 namespace kueue::engine {
@@ -48,12 +49,13 @@ bool fully_admitted(const Workload& w, const Admission& admission) {
                      [](const CheckStatus& c) { return c.state == CheckState::kReady; });
 }
 
-// What the pods ask for; the pods themselves do not count.
+// What the pods ask for, also when fewer are admitted; the pods themselves do not count.
 ResourceList total_requests(const World& world, WorkloadId id, const Assignment& assignment) {
+  const Workload& w = world.object(id);
   ResourceList total;
   for (const PodSetResult& ps : assignment.pod_sets)
     for (const auto& [resource, amount] : world.shapes[world.record(id).shapes[ps.index]].requests)
-      world.names.add(total, resource, amount * ps.count);
+      world.names.add(total, resource, amount * effective_count(world, w, w.pod_sets[ps.index]));
   return total;
 }
 
