@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -158,6 +161,29 @@ TEST(HttpParser, HeadAnswerHasNoBody) {
   parser.expect_no_body();
   parser.feed("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
   EXPECT_TRUE(parser.done());
+}
+
+// The fuzzer's inputs, cut at every length: no crash, and a cut message is never a complete one
+// with more body.
+TEST(HttpParser, Corpus) {
+  size_t files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(KUEUE_SOURCE_DIR "/test/corpus/http_parser")) {
+    ++files;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    for (const Kind kind : {Kind::kRequest, Kind::kResponse}) {
+      HttpParser whole(kind, 2048, 4096);
+      whole.feed(text);
+      for (size_t n = 0; n < text.size(); ++n) {
+        HttpParser cut(kind, 2048, 4096);
+        cut.feed(std::string_view(text).substr(0, n));
+        EXPECT_LE(cut.body().size(), std::max<size_t>(whole.body().size(), n)) << entry.path();
+        cut.feed_eof();
+      }
+    }
+  }
+  EXPECT_GT(files, 0u);
 }
 
 }  // namespace
