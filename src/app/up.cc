@@ -2,6 +2,7 @@
 #include "app/up.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -13,6 +14,13 @@
 namespace kueue::app {
 namespace {
 
+// Shown to the user for another terminal, which may stand in another folder.
+std::string absolute(const std::string& path) {
+  if (path.empty() || path[0] == '/') return path;
+  char folder[4096];
+  return getcwd(folder, sizeof folder) == nullptr ? path : std::string(folder) + "/" + path;
+}
+
 PlaygroundOptions options_of(const cli::Arguments& arguments) {
   PlaygroundOptions options;
   options.memory = arguments.is_set("memory");
@@ -23,6 +31,8 @@ PlaygroundOptions options_of(const cli::Arguments& arguments) {
   while (options.data_dir.size() > 1 && options.data_dir.ends_with('/'))
     options.data_dir.pop_back();
   if (options.kubeconfig.empty()) options.kubeconfig = options.data_dir + "/kubeconfig";
+  options.data_dir = absolute(options.data_dir);
+  options.kubeconfig = absolute(options.kubeconfig);
   options.address = arguments.text("address");
   if (arguments.given("port")) options.port = static_cast<int>(arguments.number("port"));
   options.nodes = arguments.text("nodes");
