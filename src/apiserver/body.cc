@@ -1,5 +1,6 @@
 #include "apiserver/body.h"
 
+#include "api/registry.h"
 #include "apiserver/canonical.h"
 #include "apiserver/traits.h"
 #include "json/json.h"
@@ -59,6 +60,18 @@ void fill_in(json::Value& object, const Served& as) {
   }
 }
 
+// Kinds that have no path of their own: bodies of subresources (TokenRequest, Scale, Eviction) and
+// of deletions.
+const schema::Type* body_only_type(std::string_view group, std::string_view version,
+                                   std::string_view kind) {
+  if (kind == "DeleteOptions") {
+    return api::find_type("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
+  }
+  const std::string_view package = group.empty() ? "core" : group.substr(0, group.find('.'));
+  return api::find_type("io.k8s.api." + std::string(package) + "." + std::string(version) + "." +
+                        std::string(kind));
+}
+
 }  // namespace
 
 Result<Body> read_body(const Call& call) {
@@ -76,7 +89,7 @@ Result<Body> read_body(const Call& call) {
           slash == std::string_view::npos ? api_version : api_version.substr(slash + 1);
       if (const Served* served = call.catalog->find_kind(group, version, kind))
         return &*served->info->type;
-      return nullptr;
+      return body_only_type(group, version, kind);
     };
     auto decoded = schema::decode_protobuf(call.request.body, find_type);
     if (!decoded.ok()) return unreadable(call, decoded.error().message);
