@@ -26,6 +26,13 @@ engine::Labels engine_labels(const schema::Map<std::string>& labels) {
   return {labels.begin(), labels.end()};
 }
 
+// Nothing but status or metadata: news of our own writes, which must not look like a reason to try
+// again.
+bool same_spec(const api::meta::ObjectMeta& a, const api::meta::ObjectMeta& b) {
+  return a.generation.has_value() && a.generation == b.generation && a.uid == b.uid &&
+         a.deletion_timestamp.has_value() == b.deletion_timestamp.has_value();
+}
+
 }  // namespace
 
 Admission::Admission(Context& context)
@@ -47,6 +54,13 @@ void Admission::attach() {
       }
     };
   };
+  // For kinds whose status is ours.
+  auto spec_feeder = [&feeder](auto changed, auto deleted) {
+    return [feed = feeder(changed, deleted)](const auto& old, const auto& now) {
+      if (old == nullptr || now == nullptr || !same_spec(old->metadata, now->metadata))
+        feed(old, now);
+    };
+  };
   stores.flavors.add_handler(feeder(
       [](const auto& o) -> engine::Event { return engine::FlavorChanged{bridge::to_engine(o)}; },
       [](const auto& o) -> engine::Event { return engine::FlavorDeleted{o.metadata.name}; }));
@@ -56,15 +70,15 @@ void Admission::attach() {
   stores.topologies.add_handler(feeder(
       [](const auto& o) -> engine::Event { return engine::TopologyChanged{bridge::to_engine(o)}; },
       [](const auto& o) -> engine::Event { return engine::TopologyDeleted{o.metadata.name}; }));
-  stores.cohorts.add_handler(feeder(
+  stores.cohorts.add_handler(spec_feeder(
       [](const auto& o) -> engine::Event { return engine::CohortChanged{bridge::to_engine(o)}; },
       [](const auto& o) -> engine::Event { return engine::CohortDeleted{o.metadata.name}; }));
-  stores.cluster_queues.add_handler(feeder(
+  stores.cluster_queues.add_handler(spec_feeder(
       [](const auto& o) -> engine::Event {
         return engine::ClusterQueueChanged{bridge::to_engine(o)};
       },
       [](const auto& o) -> engine::Event { return engine::ClusterQueueDeleted{o.metadata.name}; }));
-  stores.local_queues.add_handler(feeder(
+  stores.local_queues.add_handler(spec_feeder(
       [](const auto& o) -> engine::Event {
         return engine::LocalQueueChanged{bridge::to_engine(o)};
       },
