@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+REPLAYS = 2
 SHARED = pathlib.Path(os.environ.get("KUEUE_SHARED") or ROOT.parent / "shared")
 
 
@@ -33,14 +34,17 @@ def main():
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     text = done.stdout.decode(errors="replace")
     print(text)
-    # A race of wall-clock time on a loaded machine is played once more before it counts.
+    # Quiet is measured in wall-clock time: what lost a race on a loaded machine is played again before it counts.
     failed = re.findall(r"^FAIL (\S+)", text, re.M)
-    if not failed:
-        return done.returncode
-    again = command[:command.index("--only")]
-    for name in failed:
-        again += ["--only", name]
-    code = subprocess.run(again, stdin=subprocess.DEVNULL).returncode
+    code = done.returncode
+    for _ in range(REPLAYS):
+        if not failed:
+            break
+        again = command[:command.index("--only")] + [word for name in failed for word in ("--only", name)]
+        replay = subprocess.run(again, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        text, code = replay.stdout.decode(errors="replace"), replay.returncode
+        print(text)
+        failed = re.findall(r"^FAIL (\S+)", text, re.M)
     if code == 0:
         print(f"{len(names)} passed, 0 failed, 0 skipped")
     return code
