@@ -42,7 +42,7 @@ class ClientStream final : public Loop::FdHandler,
   bool cancelled() const { return cancelled_.load(); }
 
  private:
-  Result<void> connect(const wire::Request& request);
+  Result<std::unique_ptr<ClientConnection>> connect(const wire::Request& request);
   void begin();
   void deliver();
   void finish(Result<void> result);
@@ -53,7 +53,7 @@ class ClientStream final : public Loop::FdHandler,
   std::shared_ptr<wire::StreamReceiver> receiver_;
   HttpParser parser_;
   Credential credential_;
-  std::unique_ptr<ClientConnection> connection_;
+  std::unique_ptr<ClientConnection> connection_;  // the loop's
   bool watched_ = false;
   bool head_delivered_ = false;
   bool ended_ = false;
@@ -63,30 +63,33 @@ class ClientStream final : public Loop::FdHandler,
   std::mutex call_mutex_;  // held while the receiver is called
 };
 
-Result<void> ClientStream::connect(const wire::Request& request) {
+Result<std::unique_ptr<ClientConnection>> ClientStream::connect(const wire::Request& request) {
   const int64_t deadline = steady_ns() + core_->options.head_timeout.ns;
   KUEUE_TRY(core_->take_turn(deadline));
   KUEUE_ASSIGN(credential_, core_->credentials.get());
   KUEUE_ASSIGN(const std::string bytes, core_->serialise(request, credential_));
-  KUEUE_ASSIGN(connection_, core_->connect(credential_, deadline, false));
-  Result<bool> written = core_->write_all(*connection_, bytes, &parser_, deadline);
-  if (!written.ok() && connection_->reused) {
+  KUEUE_ASSIGN(auto connection, core_->connect(credential_, deadline, false));
+  Result<bool> written = core_->write_all(*connection, bytes, &parser_, deadline);
+  if (!written.ok() && connection->reused) {
     // The kept connection had just gone. Streams are reads, so once more is safe.
     parser_.reset();
-    KUEUE_ASSIGN(connection_, core_->connect(credential_, deadline, true));
-    written = core_->write_all(*connection_, bytes, &parser_, deadline);
+    KUEUE_ASSIGN(connection, core_->connect(credential_, deadline, true));
+    written = core_->write_all(*connection, bytes, &parser_, deadline);
   }
   if (!written.ok()) return std::move(written).error();
-  return {};
+  return connection;
 }
 
 void ClientStream::open(const wire::Request& request) {
   if (cancelled()) return;
-  Result<void> result = connect(request);
+  // The connection is the stream's only once the loop has it: until then a cancellation on the loop
+  // must find nothing to release. (Shared, as a task must be copyable.)
+  auto outcome = std::make_shared<Result<std::unique_ptr<ClientConnection>>>(connect(request));
   if (cancelled()) return;
-  loop_.post([self = shared_from_this(), outcome = std::move(result)]() mutable {
+  loop_.post([self = shared_from_this(), outcome] {
     if (self->cancelled()) return;
-    if (!outcome.ok()) return self->finish(std::move(outcome));
+    if (!outcome->ok()) return self->finish(outcome->error());
+    self->connection_ = std::move(*outcome).value();
     self->begin();
   });
 }

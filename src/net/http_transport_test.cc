@@ -307,6 +307,22 @@ TEST(HttpTransport, NoCallAfterTheHandleIsGone) {
   for (const auto& one : receivers) EXPECT_EQ(one->late, 0);
 }
 
+// Handles that go while a worker still connects or sends.
+TEST(HttpTransport, StreamsMayBeCancelledWhileTheyOpen) {
+  TestServer server(
+      [](wire::Request, std::shared_ptr<wire::ResponseSink> sink) { sink->begin_stream({}); },
+      /*tls=*/true);
+  const auto client = server.client();
+  for (int i = 0; i < 300; ++i) {
+    auto handle = client->open_stream(request_of("GET", "/"), std::make_shared<Collector>());
+    for (int j = 0; j < i * 20; ++j) std::this_thread::yield();
+    handle.reset();
+  }
+  auto collector = std::make_shared<Collector>();
+  const auto last = client->open_stream(request_of("GET", "/"), collector);
+  EXPECT_TRUE(collector->wait_head());
+}
+
 TEST(HttpTransport, ReceiverMayCloseItsOwnStreamAndDropTheTransport) {
   struct Holder final : wire::StreamReceiver {
     std::mutex mutex;
