@@ -33,6 +33,8 @@ function(kueue_module name)
     add_executable(test_${name} ${tests})
     target_link_libraries(test_${name} PRIVATE kueue_${name} GTest::gtest GTest::gmock GTest::gtest_main)
     # Only where it is used: a path on every command line would keep checkouts from sharing the compiler cache.
+    # A test may begin to use it, so the build looks again when one changes.
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tests})
     foreach(test ${tests})
       file(STRINGS ${test} uses_path REGEX "KUEUE_SOURCE_DIR|test_types[.]h" LIMIT_COUNT 1)
       if(uses_path)

@@ -1,5 +1,6 @@
-// The CustomResourceDefinitions of kueue.x-k8s.io on the embedded server: real CRD objects, as on any
-// cluster, with conversion in process. Called at every start; does nothing where they are up to date.
+// The CustomResourceDefinitions of kueue.x-k8s.io on the embedded server: real CRD objects, as on
+// any cluster, with conversion in process. Called at every start; does nothing where they are up to
+// date.
 #pragma once
 
 #include "apiserver/server.h"

@@ -1,5 +1,5 @@
-// Invariant checks that stay on in every build. A broken invariant is a bug of ours: it ends the process with a
-// message. Input never reaches a CHECK; input errors are values (base/result.h).
+// Invariant checks that stay on in every build. A broken invariant is a bug of ours: it ends the
+// process with a message. Input never reaches a CHECK; input errors are values (base/result.h).
 #pragma once
 
 namespace kueue {
@@ -10,8 +10,8 @@ namespace kueue {
 
 }  // namespace kueue
 
-#define KUEUE_CHECK(expression, message)                                         \
-  do {                                                                           \
-    if (!(expression)) [[unlikely]]                                              \
-      ::kueue::check_failed(__FILE__, __LINE__, #expression, message);           \
+#define KUEUE_CHECK(expression, message)                               \
+  do {                                                                 \
+    if (!(expression)) [[unlikely]]                                    \
+      ::kueue::check_failed(__FILE__, __LINE__, #expression, message); \
   } while (false)

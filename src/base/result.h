@@ -1,5 +1,6 @@
-// Result<T>: a value or an Error. The one error type of the project; it carries what a Kubernetes Status carries, so
-// that an error met deep in a patch reaches the user with its code, reason and field path.
+// Result<T>: a value or an Error. The one error type of the project; it carries what a Kubernetes
+// Status carries, so that an error met deep in a patch reaches the user with its code, reason and
+// field path.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +17,23 @@ namespace kueue {
 
 // What kind of failure; each maps to one HTTP code and Status reason (wire/status.h).
 enum class ErrorCode : uint8_t {
-  kBadRequest,         // 400 BadRequest
-  kUnauthorized,       // 401 Unauthorized
-  kForbidden,          // 403 Forbidden
-  kNotFound,           // 404 NotFound
-  kMethodNotAllowed,   // 405 MethodNotAllowed
-  kNotAcceptable,      // 406 NotAcceptable
-  kAlreadyExists,      // 409 AlreadyExists
-  kConflict,           // 409 Conflict
-  kExpired,            // 410 Expired: resourceVersion or continue token too old
-  kTooLarge,           // 413 RequestEntityTooLarge
-  kUnsupportedMedia,   // 415 UnsupportedMediaType
-  kInvalid,            // 422 Invalid
-  kTooManyRequests,    // 429 TooManyRequests
-  kInternal,           // 500 InternalError
-  kUnavailable,        // 503 ServiceUnavailable
-  kTimeout,            // 504 Timeout
-  kCanceled,           // the caller gave up; never sent over the wire
+  kBadRequest,        // 400 BadRequest
+  kUnauthorized,      // 401 Unauthorized
+  kForbidden,         // 403 Forbidden
+  kNotFound,          // 404 NotFound
+  kMethodNotAllowed,  // 405 MethodNotAllowed
+  kNotAcceptable,     // 406 NotAcceptable
+  kAlreadyExists,     // 409 AlreadyExists
+  kConflict,          // 409 Conflict
+  kExpired,           // 410 Expired: resourceVersion or continue token too old
+  kTooLarge,          // 413 RequestEntityTooLarge
+  kUnsupportedMedia,  // 415 UnsupportedMediaType
+  kInvalid,           // 422 Invalid
+  kTooManyRequests,   // 429 TooManyRequests
+  kInternal,          // 500 InternalError
+  kUnavailable,       // 503 ServiceUnavailable
+  kTimeout,           // 504 Timeout
+  kCanceled,          // the caller gave up; never sent over the wire
 };
 
 // One reason why a request was refused, at one place of the object.
@@ -50,12 +51,14 @@ struct Error {
   std::vector<ErrorCause> causes = {};
   // Object the error is about, as in Status.details; "" where unknown.
   std::string group = {};
-  std::string kind = {};  // the resource ("jobs") for most errors, the Kind for Invalid, as Kubernetes does
+  std::string kind =
+      {};  // the resource ("jobs") for most errors, the Kind for Invalid, as Kubernetes does
   std::string name = {};
   std::string uid = {};
   int32_t retry_after_seconds = 0;
 
-  // True for failures that may pass by themselves: Conflict, Timeout, Unavailable, TooManyRequests, Internal.
+  // True for failures that may pass by themselves: Conflict, Timeout, Unavailable, TooManyRequests,
+  // Internal.
   bool transient() const;
 };
 
@@ -66,8 +69,10 @@ inline Error make_error(ErrorCode code, std::string message) {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : data_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit by intent
-  Result(Error error) : data_(std::in_place_index<1>, std::move(error)) {}   // NOLINT: implicit by intent
+  Result(T value)
+      : data_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by intent
+  Result(Error error)
+      : data_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by intent
 
   bool ok() const { return data_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -133,10 +138,10 @@ class [[nodiscard]] Result<void> {
 #define KUEUE_CONCAT(a, b) KUEUE_CONCAT_INNER(a, b)
 
 // Returns the error of `expression` (a Result) from the enclosing function, if it has one.
-#define KUEUE_TRY(expression)                                                       \
-  do {                                                                              \
-    auto kueue_try_result = (expression);                                           \
-    if (!kueue_try_result.ok()) return std::move(kueue_try_result).error();         \
+#define KUEUE_TRY(expression)                                               \
+  do {                                                                      \
+    auto kueue_try_result = (expression);                                   \
+    if (!kueue_try_result.ok()) return std::move(kueue_try_result).error(); \
   } while (false)
 
 // `KUEUE_ASSIGN(auto x, f());` binds x to the value of f() or returns its error.

@@ -127,7 +127,8 @@ class LimitChecker {
     if (value.is_null() && (builtin_ || type.nullable || type.kind == Kind::kAny)) return;
     const Constraints* c = type.constraints;
     if (!check_type(type, value, path)) {
-      if (c != nullptr && value.is_number()) check_enum(*c, value, path);  // as Kubernetes: both are told
+      if (c != nullptr && value.is_number())
+        check_enum(*c, value, path);  // as Kubernetes: both are told
       return;
     }
     if (c != nullptr) {

@@ -297,7 +297,8 @@ class Planner {
     suspended_ = job_.get_bool({"spec", "suspend"});
     bool was = true_condition("Suspended");
     if (suspended_ && !ending()) {
-      if (set_condition(conditions_, "Suspended", "True", "JobSuspended", "Job suspended", now_, true))
+      if (set_condition(conditions_, "Suspended", "True", "JobSuspended", "Job suspended", now_,
+                        true))
         event(false, "Suspended", "Job suspended");
       plan_.status.as_object().erase("startTime");
       remove_all_active();

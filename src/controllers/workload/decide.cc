@@ -241,8 +241,7 @@ bool WorkloadReconciler::sync_pending(v1beta2::Workload& workload, const Queues&
   const bool on_hold = condition != nullptr && condition->status == "False" && reason == kOnHold;
   const bool explicit_status = context_.gates().on(Gate::kUnadmittedWorkloadsExplicitStatus);
   const bool observed = context_.gates().on(Gate::kUnadmittedWorkloadsObservability);
-  const bool gated =
-      context_.gates().on(Gate::kAdmissionGatedBy) && gates_of(workload) != nullptr;
+  const bool gated = context_.gates().on(Gate::kAdmissionGatedBy) && gates_of(workload) != nullptr;
   std::optional<Blocker> blocker;
   if (!on_hold || !is_active(workload)) blocker = blocker_of(workload, queues);
   bool changed = false;
@@ -251,10 +250,8 @@ bool WorkloadReconciler::sync_pending(v1beta2::Workload& workload, const Queues&
     changed = bridge::unset_quota_reservation(
         workload, kPendingEvaluation, kPendingLegacy,
         "AdmissionGatedBy cleared, waiting for quota reservation", status);
-    outcome.events.push_back({{},
-                              false,
-                              "AdmissionGateCleared",
-                              "Admission gate cleared, workload is now admissible"});
+    outcome.events.push_back(
+        {{}, false, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible"});
   } else if (blocker.has_value()) {
     changed |= bridge::unset_quota_reservation(workload, blocker->reason, blocker->legacy,
                                                blocker->message, status);
@@ -266,7 +263,7 @@ bool WorkloadReconciler::sync_pending(v1beta2::Workload& workload, const Queues&
     const auto bypass = context_.admission->ask(
         [&](const engine::State& state) { return state.bypass_reason(key); });
     if (observed && bypass.has_value() && may_tell_bypass(reason) &&
-               (condition != nullptr || explicit_status)) {
+        (condition != nullptr || explicit_status)) {
       changed |= bridge::unset_quota_reservation(
           workload, engine::reason_text(*bypass), engine::legacy_reason_text(*bypass),
           "Bypassed scheduling evaluation because an equivalent workload recently failed", status);
