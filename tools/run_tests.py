@@ -67,7 +67,8 @@ def run_suite(name, command):
 
 def suites(binary_dir):
     """Name -> command of everything that is no GoogleTest program."""
-    found = {"tidy": [sys.executable, "tools/tidy.py"]}
+    found = {"tidy": [sys.executable, "tools/tidy.py"],
+             "vectors": [sys.executable, "tools/run_vectors.py", "--vectors", str(binary_dir / "vectors")]}
     for path in sorted((ROOT / "test" / "e2e").glob("*.py")):
         if not path.name.startswith("_"):
             found[path.stem] = [sys.executable, str(path), "--kueue", str(binary_dir / "kueue")]
@@ -99,7 +100,9 @@ def main():
     everything = suites(binary_dir)
     wanted = set(args.names)
     targets = ["kueue_tests", "kueue"] if not wanted else [f"test_{n}" for n in args.names if n not in everything]
-    if wanted & set(everything) - {"tidy"}:
+    if "vectors" in wanted:
+        targets.append("vectors")
+    if wanted & set(everything) - {"tidy", "vectors"}:
         targets.append("kueue")
     if targets:
         started = time.monotonic()
@@ -120,13 +123,14 @@ def main():
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         futures = [pool.submit(run_unit, n, p) for n, p in units.items() if not wanted or n in wanted]
-        if not wanted or "tidy" in wanted:
-            futures.append(pool.submit(run_suite, "tidy", everything["tidy"]))
+        for name in ("tidy", "vectors"):
+            if not wanted or name in wanted:
+                futures.append(pool.submit(run_suite, name, everything[name]))
         for future in concurrent.futures.as_completed(futures):
             outcomes.append(future.result())
             report(outcomes[-1])
     for name, command in everything.items():  # these start servers: one after the other
-        if name != "tidy" and (not wanted or name in wanted):
+        if name not in ("tidy", "vectors") and (not wanted or name in wanted):
             outcomes.append(run_suite(name, command))
             report(outcomes[-1])
 

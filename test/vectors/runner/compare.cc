@@ -3,32 +3,12 @@
 #include <functional>
 
 #include "bridge/quantities.h"
-#include "bridge/vectors/replay.h"
 #include "json/json.h"
+#include "replay.h"
 #include "schema/codec.h"
 
-namespace kueue::bridge::vectors {
+namespace kueue::vectors {
 namespace {
-
-bool nothing(const json::Value& v) {
-  switch (v.type()) {
-    case json::Type::kNull:
-      return true;
-    case json::Type::kBool:
-      return !v.as_bool();
-    case json::Type::kInt:
-    case json::Type::kUint:
-    case json::Type::kDouble:
-      return v.as_double() == 0;
-    case json::Type::kString:
-      return v.as_string().empty();
-    case json::Type::kArray:
-      return v.as_array().empty();
-    case json::Type::kObject:
-      return v.as_object().empty();
-  }
-  return false;
-}
 
 void sort_by_text(json::Array& list) {
   std::sort(list.begin(), list.end(), [](const json::Value& a, const json::Value& b) {
@@ -75,53 +55,12 @@ json::Value by_queue_json(
   return out;
 }
 
-// The places where two values differ, with both texts.
-void diff_paths(const std::string& path, const json::Value& a, const json::Value& b,
-                std::string& out) {
-  if (a == b) return;
-  if (a.is_object() && b.is_object()) {
-    for (const auto& [name, member] : a.as_object()) {
-      const json::Value* other = b.find(name);
-      diff_paths(path + "." + name, member, other == nullptr ? json::Value() : *other, out);
-    }
-    for (const auto& [name, member] : b.as_object())
-      if (a.find(name) == nullptr) diff_paths(path + "." + name, json::Value(), member, out);
-    return;
-  }
-  if (a.is_array() && b.is_array() && a.as_array().size() == b.as_array().size()) {
-    for (size_t i = 0; i < a.as_array().size(); ++i)
-      diff_paths(path + "[" + std::to_string(i) + "]", a.as_array()[i], b.as_array()[i], out);
-    return;
-  }
-  out += "\n    " + path + "\n      expected " + json::write_sorted(a) + "\n      actual   " +
-         json::write_sorted(b);
-}
-
 void differ(Differences& out, int64_t step, const std::string& what, const json::Value& expected,
             const json::Value& actual) {
-  std::string paths;
-  diff_paths("", expected, actual, paths);
-  out.push_back("step " + std::to_string(step) + " " + what + ":" + paths);
+  vectors::differ(out, "step " + std::to_string(step) + " " + what, expected, actual);
 }
 
 }  // namespace
-
-json::Value pruned(const json::Value& value) {
-  if (value.is_object()) {
-    json::Value out = json::Value::object();
-    for (const auto& [name, member] : value.as_object()) {
-      json::Value kept = pruned(member);
-      if (!nothing(kept)) out[name] = std::move(kept);
-    }
-    return out;
-  }
-  if (value.is_array()) {
-    json::Array out;
-    for (const json::Value& item : value.as_array()) out.push_back(pruned(item));
-    return out;
-  }
-  return value;
-}
 
 void CycleReplay::compare(const json::Value& expected, Differences& out) {
   compare_cycle(expected, out);
@@ -332,4 +271,4 @@ void CycleReplay::compare_afs(const json::Value& expected, Differences& out) {
   }
 }
 
-}  // namespace kueue::bridge::vectors
+}  // namespace kueue::vectors

@@ -12,11 +12,11 @@
 #include "bridge/workload_status.h"
 #include "engine/engine.h"
 #include "json/value.h"
+#include "judge.h"
 
-namespace kueue::bridge::vectors {
+namespace kueue::vectors {
 
-// What differs, one line each: "step 3 usage: …".
-using Differences = std::vector<std::string>;
+using namespace bridge;
 
 // A vector of kind `cycle`.
 class CycleReplay {
@@ -89,7 +89,5 @@ engine::Settings settings_of(const json::Value& vector, const FeatureGates& gate
 // The event that tells the engine about an object that is no Workload; nothing for kinds it does
 // not know.
 std::optional<engine::Event> event_of(const json::Value& object);
-// Without null, empty, 0 and false members.
-json::Value pruned(const json::Value& value);
 
-}  // namespace kueue::bridge::vectors
+}  // namespace kueue::vectors

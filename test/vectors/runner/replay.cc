@@ -1,5 +1,5 @@
-// Loading and stepping; comparing is in compare_test.cc.
-#include "bridge/vectors/replay.h"
+// Loading and stepping; comparing is in compare.cc.
+#include "replay.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "json/patch.h"
 #include "schema/codec.h"
 
-namespace kueue::bridge::vectors {
+namespace kueue::vectors {
 namespace {
 
 template <typename T>
@@ -332,4 +332,4 @@ void CycleReplay::cycle() {
   log_.recomputations = std::move(plan.why.recomputations);
 }
 
-}  // namespace kueue::bridge::vectors
+}  // namespace kueue::vectors

@@ -3,12 +3,12 @@
 #include <set>
 
 #include "base/check.h"
-#include "bridge/vectors/replay.h"
 #include "engine/preempt/preempt.h"
 #include "json/json.h"
+#include "replay.h"
 #include "schema/codec.h"
 
-namespace kueue::bridge::vectors {
+namespace kueue::vectors {
 
 Differences replay_preemption_targets(const json::Value& vector) {
   FeatureGates gates = gates_of(vector);
@@ -73,4 +73,4 @@ Differences replay_preemption_targets(const json::Value& vector) {
   return {"targets:\n    expected " + list(theirs) + "\n    actual   " + list(ours)};
 }
 
-}  // namespace kueue::bridge::vectors
+}  // namespace kueue::vectors

@@ -3,13 +3,13 @@
 
 #include "base/check.h"
 #include "bridge/quantities.h"
-#include "bridge/vectors/replay.h"
 #include "engine/topology/place.h"
 #include "engine/topology/usage.h"
 #include "json/json.h"
+#include "replay.h"
 #include "schema/codec.h"
 
-namespace kueue::bridge::vectors {
+namespace kueue::vectors {
 namespace {
 
 engine::ResourceList resources_of(engine::World& world, const json::Value* value) {
@@ -139,4 +139,4 @@ Differences replay_placement(const json::Value& vector) {
           json::write_sorted(actual)};
 }
 
-}  // namespace kueue::bridge::vectors
+}  // namespace kueue::vectors
