@@ -1,6 +1,6 @@
 # One static library and one test program per module. A module is a folder under src/; its sources are found by
-# globbing, so that adding a file touches nothing here. tools/tidy reads the same table and checks that a file only
-# includes what its module may use.
+# globbing, so that adding a file touches nothing here; those in a folder `testing` belong to the tests. tools/tidy
+# reads the same table and checks that a file only includes what its module may use.
 #
 # kueue_module(NAME DEPS modules... LIBS external libraries...)
 function(kueue_module name)
@@ -11,11 +11,11 @@ function(kueue_module name)
   endif()
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${dir}/*.cc ${dir}/*.S)
   set(tests ${all})
-  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "(_test\\.cc$|/testing/)")
   set(fuzzers ${all})
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
   set(sources ${all})
-  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|/main)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "((_test|_fuzz|/main)\\.cc$|/testing/)")
   set(deps)
   foreach(dep ${M_DEPS})
     if(TARGET kueue_${dep})
