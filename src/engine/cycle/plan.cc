@@ -46,11 +46,11 @@ Decision decision_of(const World& world, const Entry& entry) {
   return d;
 }
 
-void mark_seen(World& world, const Entry& entry) {
-  WorkloadRecord& r = world.record(entry.id());
+// What the cycle itself changes afterwards is news to the head.
+void mark_seen(const World& world, WorkloadRecord& r, QueueId queue) {
   r.seen_epoch = world.epoch;
   r.seen_version = r.version;
-  r.seen_tree_epoch = world.tree_epoch_of(entry.queue);
+  r.seen_tree_epoch = world.tree_epoch_of(queue);
 }
 
 SetPending pending_command(const World& world, const Entry& entry) {
@@ -95,9 +95,10 @@ std::vector<Entry> collect_entries(World& world, bool every_head, std::vector<En
   for (const Head& head : take_heads(world, !every_head)) {
     Entry entry;
     entry.head = head;
-    const WorkloadRecord& r = world.record(head.id);
+    WorkloadRecord& r = world.record(head.id);
     entry.queue = head.second_pass && r.reservation ? r.reservation->queue : r.queue;
     if (!entry.queue.valid()) continue;
+    mark_seen(world, r, entry.queue);
     (may_be_nominated(world, entry) ? entries : rejected).push_back(std::move(entry));
   }
   return entries;
@@ -129,8 +130,6 @@ void finish(World& world, Plan& plan, std::vector<Entry*>& done, std::vector<Ent
     return_entry(world, plan, entry);
     plan.why.decisions.push_back(decision_of(world, entry));
   }
-  for (Entry* entry : done) mark_seen(world, *entry);
-  for (Entry& entry : rejected) mark_seen(world, entry);
 }
 
 }  // namespace

@@ -119,8 +119,10 @@ bool namespace_matches(const World& world, const QueueRecord& queue, const std::
          matches(*queue.spec.namespace_selector, it->second);
 }
 
+// Looked at without success, nothing has changed since, and no flavor is left that was not tried.
 bool blocked_unchanged(const World& world, QueueId queue, WorkloadId head) {
   const WorkloadRecord& r = world.record(head);
+  if (r.scan != nullptr && r.scan->has_untried()) return false;
   return r.seen_epoch == world.epoch && r.seen_version == r.version &&
          r.seen_tree_epoch == world.tree_epoch_of(queue);
 }
