@@ -76,7 +76,8 @@ void find_assignment(Overlay& overlay, Entry& entry, const AssignOptions& option
   Attempt full = attempt(overlay, entry, options);
   if (!feasible(full.assignment, full.victims))
     if (std::optional<Attempt> fewer = reduced(overlay, entry, options)) full = std::move(*fewer);
-  if (entry.replaced.valid() && full.assignment.mode() != FitMode::kNoFit &&
+  // The replaced slice goes with whatever else has to go; alone it does not make room.
+  if (entry.replaced.valid() && feasible(full.assignment, full.victims) &&
       std::none_of(full.victims.begin(), full.victims.end(),
                    [&](const Victim& v) { return v.id == entry.replaced; }))
     full.victims.push_back({entry.replaced, PreemptReason::kNone});

@@ -68,6 +68,8 @@ class Assigner {
 
  private:
   void collect_requests();
+  // Some ClusterQueue has a resource group for it.
+  bool known_anywhere(ResourceId resource) const;
   bool assign_group(const PodSetGroup& group);
   // Flavors for all resources of the group of `resource`; empty = none fits.
   std::vector<FlavorChoice> find_flavors(const PodSetGroup& group, ResourceId resource,
@@ -76,7 +78,8 @@ class Assigner {
                                  FlavorId flavor) const;
   std::optional<Reason> excluded(const PodSetGroup& group, FlavorId flavor,
                                  const ResourceList& requests) const;
-  Quality fit(const PodSetGroup& group, FrId fr, Amount request, std::vector<Reason>& reasons,
+  // `held` is what a replaced slice gives back.
+  Quality fit(FrId fr, Amount request, Amount held, std::vector<Reason>& reasons,
               PendingReason& no_fit);
   int32_t first_to_try(const PodSetGroup& group, ResourceId resource) const;
   Amount replaced_request(const PodSetGroup& group, ResourceId resource) const;
@@ -146,25 +149,38 @@ Assignment Assigner::run() {
   return std::move(assignment_);
 }
 
+bool Assigner::known_anywhere(ResourceId resource) const {
+  return std::any_of(world_.queues.begin(), world_.queues.end(), [&](const QueueRecord& q) {
+    return q.exists && q.group_of(resource) != nullptr;
+  });
+}
+
 bool Assigner::assign_group(const PodSetGroup& group) {
   PodSetResult status;  // of the whole group
   std::vector<FlavorChoice> flavors;
   bool failed = false;
   bool kept = !results_[group.members.front()].flavors.empty();
-  // From the last resource by name to the first; the first resource group that fails speaks alone.
+  auto unavailable = [&](ResourceId resource) {
+    failed = true;
+    status.no_fit = PendingReason::kNoMatchingFlavor;
+    status.reasons = {
+        {ReasonKind::kResourceUnavailable, {}, world_.names.text(resource), {}, {}, {}, {}}};
+  };
+  bool all_covered = world_.settings.ignore_undeclared && world_.gate(Gate::kQuotaCheckStrategy);
+  // The first resource group that fails speaks alone. First come resources that no ClusterQueue
+  // knows, then the others; each from the last by name to the first.
+  for (size_t i = group.requests.size(); i-- > 0 && !kept && !failed && !all_covered;) {
+    const auto& [resource, amount] = group.requests[i];
+    if (!amount.is_zero() && queue_.group_of(resource) == nullptr && !known_anywhere(resource))
+      unavailable(resource);
+  }
   for (size_t i = group.requests.size(); i-- > 0 && !kept && !failed;) {
     const auto& [resource, amount] = group.requests[i];
     if (std::any_of(flavors.begin(), flavors.end(),
                     [&](const auto& f) { return f.resource == resource; }))
       continue;
     if (queue_.group_of(resource) == nullptr) {
-      if (amount.is_zero() ||
-          (world_.settings.ignore_undeclared && world_.gate(Gate::kQuotaCheckStrategy)))
-        continue;
-      failed = true;
-      status.no_fit = PendingReason::kNoMatchingFlavor;
-      status.reasons = {
-          {ReasonKind::kResourceUnavailable, {}, world_.names.text(resource), {}, {}, {}, {}}};
+      if (!amount.is_zero() && !all_covered) unavailable(resource);
       continue;
     }
     PodSetResult found;
@@ -280,12 +296,12 @@ bool Assigner::may_preempt_while_borrowing() const {
           queue_.spec.preemption.reclaim != ReclaimWithinCohort::kNever);
 }
 
-Quality Assigner::fit(const PodSetGroup& group, FrId fr, Amount request,
-                      std::vector<Reason>& reasons, PendingReason& no_fit) {
+Quality Assigner::fit(FrId fr, Amount request, Amount held, std::vector<Reason>& reasons,
+                      PendingReason& no_fit) {
   const Forest& forest = world_.forest;
   const FlavorResource& parts = world_.names.parts(fr);
   Amount assumed = get(assignment_.quota, fr);
-  Amount value = assumed + request - replaced_request(group, parts.resource);
+  Amount value = assumed + request - held;
   Amount capacity = forest.potential_available(queue_.node, fr);
   Reason reason;
   reason.flavor = world_.names.text(parts.flavor);
@@ -355,13 +371,17 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
     for (const auto& [r, amount] : requests) {
       FlavorId old = replaced_flavor(group, r);
       Quality quality;
-      if (old.valid() && old != flavor) {
+      bool other_flavor = old.valid() && old != flavor;
+      if (other_flavor) {
         attempt.reasons.push_back(
             {ReasonKind::kSliceFlavor, attempt.flavor, {}, world_.names.text(old), {}, {}, {}});
         attempt.no_fit = PendingReason::kNoMatchingFlavor;
-      } else {
-        quality = fit(group, world_.names.fr(flavor, r), amount, attempt.reasons, attempt.no_fit);
       }
+      // Its quota is looked at all the same, with nothing of the original workload to count on.
+      Amount held = old == flavor ? replaced_request(group, r) : Amount();
+      quality =
+          fit(world_.names.fr(flavor, r), amount, held, attempt.reasons, attempt.no_fit);
+      if (other_flavor) quality = {};
       attempt.borrow = std::max(attempt.borrow, quality.borrow);
       if (worse(quality, representative, fungibility.preference)) representative = quality;
       choices.push_back({r, flavor, quality.mode, quality.borrow, -1});

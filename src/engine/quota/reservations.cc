@@ -141,6 +141,16 @@ void release(World& world, WorkloadId id) {
   r.reservation.reset();
 }
 
+namespace {
+
+// Less of something is held than before.
+bool frees(const Usage& before, const Usage& now) {
+  return std::any_of(before.begin(), before.end(),
+                     [&](const auto& entry) { return get(now, entry.first) < entry.second; });
+}
+
+}  // namespace
+
 void sync_reservation(World& world, WorkloadId id) {
   const Workload& w = world.object(id);
   if (!w.reserved() || w.finished()) return release(world, id);
@@ -151,8 +161,9 @@ void sync_reservation(World& world, WorkloadId id) {
   int64_t releases_before = releases;
   bool same_queue =
       world.record(id).reservation != nullptr && world.record(id).reservation->queue == queue;
+  Usage before = same_queue ? world.record(id).reservation->usage : Usage();
   reserve(world, id, queue, *w.admission, false, w.admitted(), since);
-  if (!same_queue) return;  // else it is an update, and frees nothing
+  if (!same_queue || frees(before, world.record(id).reservation->usage)) return;
   world.queues[queue].generation = generation;
   releases = releases_before;
 }
