@@ -126,6 +126,12 @@ std::vector<Victim> find_victims(Overlay& overlay, WorkloadId id, QueueId queue,
   PreemptRequest request{
       .preemptor = id, .queue = queue, .usage = assignment.quota, .needed = {}, .places_fit = {}};
   if (world.record(id).reservation) request.usage.clear();
+  // As in Kueue, a quota of pods asks for preemption but does not say when enough is free: victims
+  // are chosen by what the pods request.
+  if (ResourceId pods = world.names.find_resource("pods"); pods.valid())
+    std::erase_if(request.usage, [&](const auto& entry) {
+      return world.names.parts(entry.first).resource == pods;
+    });
   for (const PodSetResult& ps : assignment.pod_sets)
     for (const FlavorChoice& f : ps.flavors)
       if (fit_mode(f.mode) == FitMode::kPreempt)
