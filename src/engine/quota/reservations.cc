@@ -141,31 +141,13 @@ void release(World& world, WorkloadId id) {
   r.reservation.reset();
 }
 
-namespace {
-
-// Less of something is held than before.
-bool frees(const Usage& before, const Usage& now) {
-  return std::any_of(before.begin(), before.end(),
-                     [&](const auto& entry) { return get(now, entry.first) < entry.second; });
-}
-
-}  // namespace
-
 void sync_reservation(World& world, WorkloadId id) {
   const Workload& w = world.object(id);
   if (!w.reserved() || w.finished()) return release(world, id);
   QueueId queue = ensure_queue(world, w.admission->cluster_queue);
   Instant since = w.condition(ConditionType::kQuotaReserved)->since;
-  int64_t generation = world.queues[queue].generation;
-  int64_t& releases = world.tree_releases[world.forest.at(world.queues[queue].node).root.value];
-  int64_t releases_before = releases;
-  bool same_queue =
-      world.record(id).reservation != nullptr && world.record(id).reservation->queue == queue;
-  Usage before = same_queue ? world.record(id).reservation->usage : Usage();
+  // An update of a reservation is a release as well: whoever scans flavors starts anew.
   reserve(world, id, queue, *w.admission, false, w.admitted(), since);
-  if (!same_queue || frees(before, world.record(id).reservation->usage)) return;
-  world.queues[queue].generation = generation;
-  releases = releases_before;
 }
 
 void count_reservations(World& world, QueueId queue, bool exists) {
