@@ -48,6 +48,7 @@ class FairPreemption {
   std::set<uint32_t> pruned_;
   std::vector<Victim> victims_;
   std::vector<WorkloadId> retry_;
+  bool nominal_ = false;  // within nominal quota with the preemptor, before anybody goes
 };
 
 bool FairPreemption::borrows_needed(QuotaId queue) const {
@@ -199,7 +200,7 @@ bool FairPreemption::first_pass(FairPreemptionStrategy strategy) {
       if (take(pop(queue), PreemptReason::kInClusterQueue)) return true;
       continue;
     }
-    if (within_nominal()) {
+    if (nominal_) {
       if (take(pop(queue), PreemptReason::kInCohortReclamation)) return true;
       continue;
     }
@@ -248,6 +249,7 @@ std::vector<Victim> FairPreemption::run() {
   Charge preemptor{context_.request.usage, {}};
   context_.overlay.charge(context_.request.queue, preemptor);
   start(by_queue(candidates));
+  nominal_ = within_nominal();
   if (!first_pass(first) && !(both && second_pass())) return {};
   context_.overlay.discharge(context_.request.queue, preemptor);
   fill_back(context_, victims_, true);
