@@ -80,6 +80,21 @@ WorkloadId new_record(World& world, const Key& key) {
   return id;
 }
 
+bool same_checks(const Workload& a, const Workload& b) {
+  return std::equal(a.checks.begin(), a.checks.end(), b.checks.begin(), b.checks.end(),
+                    [](const CheckStatus& x, const CheckStatus& y) {
+                      return x.name == y.name && x.state == y.state;
+                    });
+}
+
+bool same_gates(const Workload& a, const Workload& b) {
+  return std::equal(a.preemption_gates.begin(), a.preemption_gates.end(),
+                    b.preemption_gates.begin(), b.preemption_gates.end(),
+                    [](const PreemptionGate& x, const PreemptionGate& y) {
+                      return x.name == y.name && x.open == y.open;
+                    });
+}
+
 // Status texts of our own writes change nothing that a blocked head depends on.
 bool only_texts_changed(const Workload& a, const Workload& b) {
   auto relevant = [](const Workload& w) {
@@ -95,7 +110,9 @@ bool only_texts_changed(const Workload& a, const Workload& b) {
          a.requeue_at == b.requeue_at && a.reclaimable == b.reclaimable &&
          a.misconfigured == b.misconfigured && a.admission_gated_by == b.admission_gated_by &&
          a.unhealthy_nodes == b.unhealthy_nodes && a.on_hold() == b.on_hold() &&
-         relevant(a) == relevant(b);
+         a.allowed_flavors == b.allowed_flavors && a.elastic == b.elastic &&
+         a.replaces == b.replaces && a.variant_parent_uid == b.variant_parent_uid &&
+         same_checks(a, b) && same_gates(a, b) && relevant(a) == relevant(b);
 }
 
 // Replaces the object and what is derived from it. The queue keys still point into `before`, which
@@ -252,7 +269,11 @@ void apply_event(World& world, const AdmissionFailed& e) {
 }
 
 void apply_event(World& world, const EvictionFailed& e) {
-  if (WorkloadId id = world.find(e.key); id.valid()) world.record(id).eviction_sent = false;
+  WorkloadId id = world.find(e.key);
+  if (!id.valid()) return;
+  WorkloadRecord& r = world.record(id);
+  r.eviction_sent = false;
+  if (r.reservation) world.touch_tree(r.reservation->queue);  // its preemptor has to say it again
 }
 
 void apply_event(World& world, const TimePassed& e) {
