@@ -192,7 +192,8 @@ std::shared_ptr<const WebhookSet> Admission::webhooks() const {
   const Store::Page validating = core_.store->snapshot(kValidating, "");
   uint64_t stamp = 0;
   for (const Store::Page* page : {&mutating, &validating})
-    for (const auto& [name, stored] : page->items) stamp = std::max(stamp, stored->revision);
+    for (const Store::Item& item : page->items.list)
+      stamp = std::max(stamp, item.version.revision());
   const size_t count = mutating.items.size() + validating.items.size();
   std::lock_guard lock(mutex_);
   if (set_ != nullptr && set_->stamp == stamp && set_->count == count) return set_;

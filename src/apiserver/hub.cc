@@ -6,12 +6,28 @@ namespace kueue::apiserver {
 
 namespace {
 
-// Old versions of objects that the history of one collection may hold.
-constexpr size_t kHistoryBytes = 32u << 20;
+constexpr size_t kHistoryBytes = 8u << 20;
 
-size_t weight(const Change& change) { return change.object->bytes.size() + change.key.size(); }
+Version version_of(const StoredPtr& text) { return text == nullptr ? Version() : Version(text); }
 
 }  // namespace
+
+Change Hub::Past::open(std::shared_ptr<const std::string> collection) const {
+  return {.type = type,
+          .collection = std::move(collection),
+          .key = key,
+          .object = Version(object).open(),
+          .previous = Version(previous).open(),
+          .revision = revision,
+          .packed = object,
+          .packed_previous = previous};
+}
+
+// The previous version is mostly the object of another change, or the current one: counting it in
+// full may only make the history shorter.
+size_t Hub::Past::cost() const {
+  return sizeof(Past) + key.size() + object->cost() + (previous ? previous->cost() : 0);
+}
 
 const std::string& EventTexts::get(std::string_view view,
                                    const std::function<std::string()>& make) {
@@ -42,12 +58,17 @@ bool Hub::known(const Channel& channel, uint64_t from) const {
 }
 
 void Hub::remember(Channel& channel, const Change& change) {
-  channel.ring.push_back(change);
-  channel.bytes += weight(change);
+  channel.name = change.collection;
+  channel.ring.push_back({.type = change.type,
+                          .key = change.key,
+                          .object = change.packed,
+                          .previous = change.packed_previous,
+                          .revision = change.revision});
+  channel.bytes += channel.ring.back().cost();
   while (channel.ring.size() > history_ ||
          (channel.bytes > kHistoryBytes && channel.ring.size() > 1)) {
     channel.floor = channel.ring.front().revision;
-    channel.bytes -= weight(channel.ring.front());
+    channel.bytes -= channel.ring.front().cost();
     channel.ring.pop_front();
   }
 }
@@ -89,7 +110,8 @@ void Hub::reset(uint64_t revision) {
 
 Result<void> Hub::subscribe(std::string_view collection, uint64_t from,
                             std::shared_ptr<Subscriber> subscriber) {
-  std::vector<Change> missed;
+  std::vector<Past> missed;
+  std::shared_ptr<const std::string> name;
   std::unique_lock turn(subscriber->mutex_, std::defer_lock);
   {
     std::lock_guard lock(mutex_);
@@ -100,16 +122,17 @@ Result<void> Hub::subscribe(std::string_view collection, uint64_t from,
                                                  " (" + std::to_string(std::max(c.floor, first_)) +
                                                  ")");
     auto it = std::upper_bound(c.ring.begin(), c.ring.end(), from,
-                               [](uint64_t r, const Change& x) { return r < x.revision; });
+                               [](uint64_t r, const Past& x) { return r < x.revision; });
     missed.assign(it, c.ring.end());
+    name = c.name;
     auto list = std::make_shared<List>(*c.list);
     list->push_back(subscriber);
     c.list = std::move(list);
     turn.lock();
   }
-  for (const Change& change : missed) {
+  for (const Past& past : missed) {
     EventTexts texts;
-    if (!subscriber->deliver(change, texts)) {
+    if (!subscriber->deliver(past.open(name), texts)) {
       turn.unlock();
       unsubscribe(collection, subscriber.get());
       break;
@@ -128,16 +151,20 @@ void Hub::unsubscribe(std::string_view collection, const Subscriber* subscriber)
   c.list = std::move(list);
 }
 
-std::optional<std::vector<Change>> Hub::changes_since(std::string_view collection, uint64_t from) {
+std::optional<std::map<std::string, Version>> Hub::before(std::string_view collection,
+                                                          std::string_view prefix, uint64_t from) {
   std::lock_guard lock(mutex_);
   Channel& c = channel(collection);
   if (!known(c, from)) return std::nullopt;
-  std::vector<Change> changes;
-  for (const Change& change : c.ring)
-    if (change.revision > from) changes.push_back(change);
+  std::map<std::string, Version> versions;
+  for (const Past& past : c.ring)
+    if (past.revision > from && past.key.starts_with(prefix))
+      versions.emplace(past.key, Version(past.previous));
   for (const Change& change : queue_)
-    if (change.revision > from && *change.collection == collection) changes.push_back(change);
-  return changes;
+    if (change.revision > from && *change.collection == collection &&
+        change.key.starts_with(prefix))
+      versions.emplace(change.key, version_of(change.previous));
+  return versions;
 }
 
 bool Hub::reaches_back_to(std::string_view collection, uint64_t from) {

@@ -48,7 +48,7 @@ class Subscriber {
 
 class Hub {
  public:
-  // `history`: changes kept per collection.
+  // `history`: changes kept per collection, fewer when they need more than 8 MiB.
   explicit Hub(size_t history) : history_(history) {}
   ~Hub() { stop(); }
 
@@ -62,8 +62,10 @@ class Hub {
   Result<void> subscribe(std::string_view collection, uint64_t from,
                          std::shared_ptr<Subscriber> subscriber);
   void unsubscribe(std::string_view collection, const Subscriber* subscriber);
-  // Changes after `from` in order; nullopt when no longer known.
-  std::optional<std::vector<Change>> changes_since(std::string_view collection, uint64_t from);
+  // What the objects whose keys start with `prefix` were at `from`, for each that has changed since
+  // (Version() = it was not there); nullopt when no longer known.
+  std::optional<std::map<std::string, Version>> before(std::string_view collection,
+                                                       std::string_view prefix, uint64_t from);
   bool reaches_back_to(std::string_view collection, uint64_t from);
   // Calls progress() of every subscriber, on the hub's thread.
   void send_progress();
@@ -78,8 +80,19 @@ class Hub {
 
  private:
   using List = std::vector<std::shared_ptr<Subscriber>>;
+  // A change as the history keeps it.
+  struct Past {
+    ChangeType type;
+    std::string key;
+    PackedPtr object;
+    PackedPtr previous;
+    uint64_t revision;
+    Change open(std::shared_ptr<const std::string> collection) const;
+    size_t cost() const;
+  };
   struct Channel {
-    std::deque<Change> ring;
+    std::shared_ptr<const std::string> name;  // set with the first change
+    std::deque<Past> ring;
     size_t bytes = 0;
     uint64_t floor = 0;  // changes after this revision are all in the ring
     std::shared_ptr<const List> list = std::make_shared<const List>();

@@ -49,8 +49,6 @@ Error list_options_error(std::string_view reason, std::string message) {
 
 namespace {
 
-using Items = std::vector<std::pair<std::string, StoredPtr>>;
-
 void get_now(Call& call) {
   Core& core = *call.core;
   const std::string_view version = call.request.query_value("resourceVersion");
@@ -112,31 +110,23 @@ Error expired_continue() {
                     "result. You must start a new list without the continue parameter.");
 }
 
-// Undoes what happened to the items since `revision`. False when that is no longer known.
-bool rewind(Core& core, const std::string& collection, std::string_view prefix, uint64_t revision,
-            Items& items) {
-  auto changes = core.hub.changes_since(collection, revision);
-  if (!changes) return false;
-  if (changes->empty()) return true;
-  std::map<std::string, StoredPtr> before;
-  for (auto c = changes->rbegin(); c != changes->rend(); ++c)
-    if (std::string_view(c->key).starts_with(prefix)) before[c->key] = c->previous;
-  Items result;
+// `items` with some of them, or of those between them, as they were `before`.
+std::vector<Store::Item> rewound(std::vector<Store::Item> items,
+                                 const std::map<std::string, Version>& before) {
+  std::vector<Store::Item> result;
+  const auto add = [&](const auto& old) {
+    if (old.second.exists()) result.push_back({old.first, old.second});
+  };
   auto b = before.begin();
-  for (auto& item : items) {
-    for (; b != before.end() && b->first < item.first; ++b)
-      if (b->second != nullptr) result.emplace_back(*b);
-    if (b != before.end() && b->first == item.first) {
-      if (b->second != nullptr) result.emplace_back(*b);
-      ++b;
-    } else {
+  for (Store::Item& item : items) {
+    for (; b != before.end() && b->first < item.key; ++b) add(*b);
+    if (b != before.end() && b->first == item.key)
+      add(*b++);
+    else
       result.push_back(std::move(item));
-    }
   }
-  for (; b != before.end(); ++b)
-    if (b->second != nullptr) result.emplace_back(*b);
-  items = std::move(result);
-  return true;
+  for (; b != before.end(); ++b) add(*b);
+  return result;
 }
 
 struct ListRequest {
@@ -195,11 +185,11 @@ std::string list_metadata(uint64_t revision, const std::string& token, size_t re
   return text + "}";
 }
 
-void send_list(Call& call, const Items& items, const std::string& metadata) {
+void send_list(Call& call, const Store::Items& items, const std::string& metadata) {
   Core& core = *call.core;
   std::string body;
   size_t total = 0;
-  for (const auto& item : items) total += item.second->bytes.size() + 1;
+  for (const Store::Item& item : items.list) total += item.version.text_size() + 1;
   body.reserve(total + 256);
   const bool table = call.output.form == Output::Form::kTable;
   const bool partial =
@@ -235,43 +225,64 @@ void send_list(Call& call, const Items& items, const std::string& metadata) {
   reply_bytes(call, std::move(body));
 }
 
+// The part of the collection that the request may show, as it was at the version asked for.
+Result<Store::Page> find_page(Core& core, const std::string& collection, const Filter& filter,
+                              const ListRequest& request) {
+  const size_t limit = filter.matches_all() ? request.limit : 0;
+  Store::Page page = core.store->snapshot(collection, filter.prefix(), request.start, limit);
+  if (request.exact == 0 || request.exact == page.revision) return page;
+  const auto expired = [&] {
+    return !request.start.empty()
+               ? expired_continue()
+               : make_error(ErrorCode::kExpired,
+                            "The resourceVersion for the provided list is too old.");
+  };
+  auto before = core.hub.before(collection, filter.prefix(), request.exact);
+  if (!before) return expired();
+  if (!before->empty()) {
+    page = core.store->snapshot(collection, filter.prefix(), request.start);
+    before = core.hub.before(collection, filter.prefix(), request.exact);
+    if (!before) return expired();
+    before->erase(before->begin(), before->lower_bound(request.start));
+    page.items.list = rewound(std::move(page.items.list), *before);
+  }
+  page.revision = request.exact;
+  return page;
+}
+
 void list_now(Call& call) {
   Core& core = *call.core;
   const auto filter = Filter::parse(call);
   if (!filter.ok()) return reply_error(call, filter.error());
   const auto request = parse_list(call);
   if (!request.ok()) return reply_error(call, request.error());
-  const std::string& collection = call.resource().collection;
-  Store::Page page = core.store->snapshot(collection, filter->prefix());
-  if (request->exact != 0 && request->exact != page.revision) {
-    if (!rewind(core, collection, filter->prefix(), request->exact, page.items))
-      return reply_error(call, !request->start.empty()
-                                   ? expired_continue()
-                                   : make_error(ErrorCode::kExpired,
-                                                "The resourceVersion for the provided list is too "
-                                                "old."));
-    page.revision = request->exact;
-  }
-  Items items;
+  auto page = find_page(core, call.resource().collection, *filter, *request);
+  if (!page.ok()) return reply_error(call, page.error());
+  const bool everything = filter->matches_all();
+  const auto shown = [&](const Store::Item& item) {
+    return everything || filter->matches(item.key, item.version.open()->bytes);
+  };
+  Store::Items items;
   size_t remaining = 0;
   std::string token;
-  const bool everything = filter->matches_all();
-  for (auto& item : page.items) {
-    if (!request->start.empty() && item.first < request->start) continue;
-    if (request->limit != 0 && items.size() == request->limit) {
-      if (token.empty()) {
-        if (!everything && !filter->matches(item.first, item.second->bytes)) continue;
-        token = encode_continue({.revision = page.revision, .start = item.first});
-      }
-      // As in Kubernetes, the count is only given for lists without selectors.
-      if (!everything) break;
-      ++remaining;
+  const std::vector<Store::Item>& candidates = page->items.list;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const Store::Item& item = candidates[i];
+    if (!shown(item)) continue;
+    if (request->limit == 0 || items.size() < request->limit) {
+      items.list.push_back(item);
       continue;
     }
-    if (everything || filter->matches(item.first, item.second->bytes))
-      items.push_back(std::move(item));
+    token = encode_continue({.revision = page->revision, .start = item.key});
+    // As in Kubernetes, the count is only given for lists without selectors.
+    if (everything) remaining = candidates.size() - i;
+    break;
   }
-  send_list(call, items, list_metadata(page.revision, token, remaining));
+  if (page->more > 0) {
+    token = encode_continue({.revision = page->revision, .start = page->next});
+    remaining = page->more;
+  }
+  send_list(call, items, list_metadata(page->revision, token, remaining));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "apiserver/store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "apiserver/json_scan.h"
@@ -53,6 +54,14 @@ Stored Draft::finish(uint64_t revision) const {
   return stored;
 }
 
+StoredPtr Version::open() const {
+  if (text_ != nullptr || !packed_) return text_;
+  auto stored = std::make_shared<Stored>();
+  stored->bytes = packed_->text();
+  stored->revision = packed_->revision();
+  return stored;
+}
+
 Store::Store(std::unique_ptr<SqliteLog> log, Publish publish, Reset reset)
     : log_(std::move(log)), publish_(std::move(publish)), reset_(std::move(reset)) {}
 
@@ -63,11 +72,10 @@ Result<std::unique_ptr<Store>> Store::open(std::unique_ptr<SqliteLog> log, Publi
   if (store->log_ != nullptr) {
     KUEUE_TRY(store->log_->load(
         [&](const SqliteLog::Row& row) {
-          auto stored = std::make_shared<Stored>();
-          stored->bytes = std::string(row.value);
-          stored->revision = row.revision;
           if (row.revision > newest) newest = row.revision;
-          store->collection_of(row.collection).objects.emplace(row.key, std::move(stored));
+          Collection& collection = store->collection_of(row.collection);
+          collection.objects.emplace(row.key,
+                                     Version(collection.packer.pack(row.value, row.revision)));
         },
         [&](std::string_view key, std::string_view value) {
           store->meta_.emplace(key, value);
@@ -105,24 +113,34 @@ Store::Collection& Store::collection_of(std::string_view name) {
 }
 
 StoredPtr Store::get(std::string_view collection, std::string_view key) const {
-  std::shared_lock lock(mutex_);
-  const auto it = collections_.find(collection);
-  if (it == collections_.end()) return nullptr;
-  const auto object = it->second.objects.find(key);
-  return object == it->second.objects.end() ? nullptr : object->second;
+  Version version;
+  {
+    std::shared_lock lock(mutex_);
+    const auto it = collections_.find(collection);
+    if (it == collections_.end()) return nullptr;
+    const auto object = it->second.objects.find(key);
+    if (object == it->second.objects.end()) return nullptr;
+    version = object->second;
+  }
+  return version.open();
 }
 
-Store::Page Store::snapshot(std::string_view collection, std::string_view prefix) const {
+Store::Page Store::snapshot(std::string_view collection, std::string_view prefix,
+                            std::string_view start, size_t limit) const {
   Page page;
   std::shared_lock lock(mutex_);
   page.revision = revision();
   const auto it = collections_.find(collection);
   if (it == collections_.end()) return page;
   const auto& objects = it->second.objects;
-  if (prefix.empty()) page.items.reserve(objects.size());
-  for (auto o = objects.lower_bound(prefix); o != objects.end(); ++o) {
+  if (prefix.empty()) page.items.list.reserve(limit == 0 ? objects.size() : limit);
+  for (auto o = objects.lower_bound(std::max(prefix, start)); o != objects.end(); ++o) {
     if (!std::string_view(o->first).starts_with(prefix)) break;
-    page.items.emplace_back(o->first, o->second);
+    if (limit == 0 || page.items.size() < limit) {
+      page.items.list.push_back({o->first, o->second});
+      continue;
+    }
+    if (page.more++ == 0) page.next = o->first;
   }
   return page;
 }
@@ -153,7 +171,7 @@ Result<StoredPtr> Store::put(std::string_view collection, std::string_view key, 
   auto it = target.objects.find(key);
   const bool exists = it != target.objects.end();
   if (expected == 0 && exists) return make_error(ErrorCode::kAlreadyExists, "object exists");
-  if (expected != 0 && (!exists || it->second->revision != expected))
+  if (expected != 0 && (!exists || it->second.revision() != expected))
     return make_error(ErrorCode::kConflict, "object changed");
   const uint64_t revision = revision_.load(std::memory_order_relaxed) + 1;
   auto stored = std::make_shared<const Stored>(draft.finish(revision));
@@ -162,15 +180,18 @@ Result<StoredPtr> Store::put(std::string_view collection, std::string_view key, 
                           .collection = target.name,
                           .key = std::string(key),
                           .object = stored,
-                          .previous = exists ? it->second : nullptr,
-                          .revision = revision};
+                          .previous = nullptr,
+                          .revision = revision,
+                          .packed = nullptr,
+                          .packed_previous = nullptr};
+  if (exists) pending.previous = it->second;
   pending.change_is_set = true;
   pending.object = pending.change.object;
   pending.done = std::move(done);
   if (exists)
-    it->second = stored;
+    it->second = Version(stored);
   else
-    target.objects.emplace(key, stored);
+    target.objects.emplace(key, Version(stored));
   revision_.store(revision, std::memory_order_release);
   enqueue(std::move(pending));
   return StoredPtr(stored);
@@ -182,18 +203,22 @@ Result<StoredPtr> Store::remove(std::string_view collection, std::string_view ke
   if (stopping_) return make_error(ErrorCode::kUnavailable, "the server is shutting down");
   Collection& target = collection_of(collection);
   auto it = target.objects.find(key);
-  if (it == target.objects.end() || it->second->revision != expected)
+  if (it == target.objects.end() || it->second.revision() != expected)
     return make_error(ErrorCode::kConflict, "object changed");
   const uint64_t revision = revision_.load(std::memory_order_relaxed) + 1;
-  auto last = std::make_shared<const Stored>(
-      last_state != nullptr ? last_state->finish(revision) : Draft(*it->second).finish(revision));
+  auto last = std::make_shared<const Stored>(last_state != nullptr
+                                                 ? last_state->finish(revision)
+                                                 : Draft(*it->second.open()).finish(revision));
   Pending pending;
   pending.change = Change{.type = ChangeType::kDeleted,
                           .collection = target.name,
                           .key = std::string(key),
                           .object = last,
-                          .previous = it->second,
-                          .revision = revision};
+                          .previous = nullptr,
+                          .revision = revision,
+                          .packed = nullptr,
+                          .packed_previous = nullptr};
+  pending.previous = it->second;
   pending.change_is_set = true;
   pending.object = pending.change.object;
   pending.done = std::move(done);
@@ -271,10 +296,10 @@ void Store::roll_back(std::vector<Pending>& batch, const Error& error) {
     for (auto p = failed.rbegin(); p != failed.rend(); ++p) {
       if (!p->change_is_set) continue;
       auto& objects = collection_of(*p->change.collection).objects;
-      if (p->change.previous == nullptr)
+      if (!p->previous.exists())
         objects.erase(p->change.key);
       else
-        objects.insert_or_assign(p->change.key, p->change.previous);
+        objects.insert_or_assign(p->change.key, p->previous);
     }
     now = revision_.load() + 1;
     revision_.store(now);
@@ -282,6 +307,41 @@ void Store::roll_back(std::vector<Pending>& batch, const Error& error) {
   reset_(now);
   for (Pending& p : failed)
     if (p.done) p.done(error, nullptr);
+}
+
+void Store::pack(std::vector<Pending>& batch) {
+  std::vector<Collection*> collections(batch.size(), nullptr);
+  {
+    std::shared_lock lock(mutex_);
+    for (size_t i = 0; i < batch.size(); ++i)
+      if (batch[i].change_is_set)
+        collections[i] = &collections_.find(*batch[i].change.collection)->second;
+  }
+  // What an object of this batch replaces may be of this batch too: then it is packed by now.
+  std::map<const Stored*, PackedPtr> fresh;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    if (collections[i] == nullptr) continue;
+    Pending& p = batch[i];
+    p.change.previous = p.previous.open();
+    p.change.packed_previous = p.previous.packed();
+    if (!p.change.packed_previous && p.change.previous != nullptr)
+      p.change.packed_previous = fresh[p.change.previous.get()];
+    p.change.packed = collections[i]->packer.pack(p.change.object->bytes, p.change.revision);
+    fresh.emplace(p.change.object.get(), p.change.packed);
+  }
+  std::unique_lock lock(mutex_);
+  for (size_t i = 0; i < batch.size(); ++i) {
+    if (collections[i] == nullptr || batch[i].change.type == ChangeType::kDeleted) continue;
+    auto& objects = collections[i]->objects;
+    const auto it = objects.find(batch[i].change.key);
+    // Replaced or removed since: its writer's turn comes.
+    if (it != objects.end() && it->second.text() == batch[i].change.object.get())
+      it->second = Version(batch[i].change.packed);
+  }
+  // A queued write that replaces what has just been packed need not hold the text.
+  for (Pending& next : queue_)
+    if (const auto known = fresh.find(next.previous.text()); known != fresh.end())
+      next.previous = Version(known->second);
 }
 
 void Store::run() {
@@ -297,6 +357,7 @@ void Store::run() {
       roll_back(batch, written.error());
       continue;
     }
+    pack(batch);
     std::vector<Change> changes;
     changes.reserve(batch.size());
     for (Pending& p : batch)

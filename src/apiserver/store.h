@@ -1,8 +1,9 @@
 // Store: the objects of the cluster in memory, versioned, and the order in which they become
 // durable. A write is applied at once, gets the next revision and is queued; one thread writes all
 // that is queued in one transaction, then publishes the changes (Hub) and calls the writers back.
-// When the disk refuses, everything not yet durable is undone and the writers get the error. Thread
-// safe.
+// When the disk refuses, everything not yet durable is undone and the writers get the error.
+// Objects lie packed (packed.h) as soon as they are durable; who reads one gets a copy of its text.
+// Thread safe.
 #pragma once
 
 #include <atomic>
@@ -18,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "apiserver/packed.h"
 #include "apiserver/sqlite_log.h"
 #include "base/result.h"
 #include "json/value.h"
@@ -31,6 +33,32 @@ struct Stored {
 };
 using StoredPtr = std::shared_ptr<const Stored>;
 
+// One version of one object as the store holds it: as text while it is being written, packed from
+// then on.
+class Version {
+ public:
+  Version() = default;
+  explicit Version(StoredPtr text) : text_(std::move(text)) {}
+  explicit Version(PackedPtr packed) : packed_(std::move(packed)) {}
+  bool exists() const { return text_ != nullptr || packed_; }
+  // 0 when there is none.
+  uint64_t revision() const {
+    return text_ != nullptr ? text_->revision : packed_ ? packed_->revision() : 0;
+  }
+  size_t text_size() const {
+    return text_ != nullptr ? text_->bytes.size() : packed_ ? packed_->text_size() : 0;
+  }
+  // Null when there is none. O(size) when packed.
+  StoredPtr open() const;
+  const PackedPtr& packed() const { return packed_; }
+  // Null when packed or absent.
+  const Stored* text() const { return text_.get(); }
+
+ private:
+  StoredPtr text_;
+  PackedPtr packed_;
+};
+
 // "namespace/name", or "name" for cluster scope: the order of a list.
 std::string object_key(std::string_view namespace_, std::string_view name);
 
@@ -43,6 +71,9 @@ struct Change {
   StoredPtr object;    // deletion: the last state, with the revision of the deletion
   StoredPtr previous;  // null for an addition
   uint64_t revision = 0;
+  // The same two, for those who keep changes.
+  PackedPtr packed;
+  PackedPtr packed_previous;
 };
 
 // An object serialised before its revision is known.
@@ -83,12 +114,43 @@ class Store {
   // Null when absent. O(log n).
   StoredPtr get(std::string_view collection, std::string_view key) const;
 
-  struct Page {
-    std::vector<std::pair<std::string, StoredPtr>> items;  // in key order
-    uint64_t revision = 0;
+  struct Item {
+    std::string key;
+    Version version;
   };
-  // Everything of a collection whose key starts with `prefix`.
-  Page snapshot(std::string_view collection, std::string_view prefix) const;
+  // In key order. Iteration opens one object at a time: `for (const auto& [key, stored] : items)`.
+  struct Items {
+    std::vector<Item> list;
+
+    class Iterator {
+     public:
+      explicit Iterator(const Item* at) : at_(at) {}
+      std::pair<const std::string&, StoredPtr> operator*() const {
+        return {at_->key, at_->version.open()};
+      }
+      Iterator& operator++() {
+        ++at_;
+        return *this;
+      }
+      bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+     private:
+      const Item* at_;
+    };
+    Iterator begin() const { return Iterator(list.data()); }
+    Iterator end() const { return Iterator(list.data() + list.size()); }
+    size_t size() const { return list.size(); }
+  };
+  struct Page {
+    Items items;
+    uint64_t revision = 0;
+    size_t more = 0;   // items beyond `limit`
+    std::string next;  // key of the first of them
+  };
+  // Of a collection what has a key that starts with `prefix` and is not less than `start`; at most
+  // `limit` items (0 = all).
+  Page snapshot(std::string_view collection, std::string_view prefix, std::string_view start = {},
+                size_t limit = 0) const;
   size_t count(std::string_view collection) const;
   std::vector<std::string> collections() const;
 
@@ -115,10 +177,12 @@ class Store {
  private:
   struct Collection {
     std::shared_ptr<const std::string> name;
-    std::map<std::string, StoredPtr, std::less<>> objects;
+    std::map<std::string, Version, std::less<>> objects;
+    Packer packer;  // used while loading, then by the thread only
   };
   struct Pending {
     Change change;
+    Version previous;
     bool change_is_set = false;
     StoredPtr object;
     Done done;
@@ -128,6 +192,8 @@ class Store {
   void enqueue(Pending pending);
   void run();
   Result<void> write_batch(const std::vector<Pending>& batch);
+  // Packs what has become durable.
+  void pack(std::vector<Pending>& batch);
   void roll_back(std::vector<Pending>& batch, const Error& error);
 
   std::unique_ptr<SqliteLog> log_;
