@@ -81,6 +81,7 @@ bool migrate_variant(Cycle& cycle, Entry& entry) {
     out.preemptor_cluster_queue = queue.spec.name;
     cycle.plan.commands.push_back(std::move(out));
   }
+  world.record(entry.id()).scan.reset();
   entry.message += ". Pending the migration of 1 workload(s)";
   entry.requeue = RequeueReason::kPendingMigration;
   entry.pending = PendingReason::kWaitingForPreemptedWorkloads;
