@@ -150,7 +150,8 @@ void take_places(Assignment& assignment, const std::vector<Placement>& placement
 }
 
 bool replaces_node(const World& world, WorkloadId id) {
-  return world.record(id).reservation && !world.object(id).unhealthy_nodes.empty();
+  const Workload& w = world.object(id);  // also while it is inactive and holds nothing any more
+  return w.reserved() && !w.unhealthy_nodes.empty();
 }
 
 // The old slice's own pods are out of the way while the new one looks for places.
