@@ -104,6 +104,20 @@ std::vector<Entry> collect_entries(World& world, bool every_head, std::vector<En
   return entries;
 }
 
+// The fair-sharing tournament has one contender per ClusterQueue. A second pass gives way to a head
+// of its queue, and goes back with what it was told.
+std::vector<Entry> crowded_out(std::vector<Entry>& entries) {
+  std::vector<Entry> out;
+  std::map<QueueId, size_t> last;
+  for (size_t i = 0; i < entries.size(); ++i) last[entries[i].queue] = i;
+  if (last.size() == entries.size()) return out;
+  std::vector<Entry> kept;
+  for (size_t i = 0; i < entries.size(); ++i)
+    (last[entries[i].queue] == i ? kept : out).push_back(std::move(entries[i]));
+  entries = std::move(kept);
+  return out;
+}
+
 void finish(World& world, Plan& plan, std::vector<Entry*>& done, std::vector<Entry>& rejected) {
   size_t command = 0;
   for (Entry* entry : done) {
@@ -143,11 +157,13 @@ Plan plan(State& state, const CycleInput& input) {
   Plan result;
   std::vector<Entry> rejected;
   std::vector<Entry> entries = collect_entries(world, input.every_head, rejected);
+  std::vector<Entry> crowded;
   std::vector<Entry*> done;
   {
     Overlay overlay(world);
     Cycle cycle{.overlay = overlay, .plan = result};
     for (Entry& entry : entries) nominate(overlay, entry);
+    if (world.settings.fair_sharing) crowded = crowded_out(entries);
     EntryOrder order(cycle, entries);
     while (Entry* entry = order.next()) {
       process(cycle, *entry);
@@ -157,6 +173,10 @@ Plan plan(State& state, const CycleInput& input) {
     result.why.recomputations = std::move(cycle.recomputations);
   }
   finish(world, result, done, rejected);
+  for (Entry& entry : crowded) {
+    entry.message.clear();
+    return_entry(world, result, entry);
+  }
   return result;
 }
 

@@ -379,8 +379,7 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
       }
       // Its quota is looked at all the same, with nothing of the original workload to count on.
       Amount held = old == flavor ? replaced_request(group, r) : Amount();
-      quality =
-          fit(world_.names.fr(flavor, r), amount, held, attempt.reasons, attempt.no_fit);
+      quality = fit(world_.names.fr(flavor, r), amount, held, attempt.reasons, attempt.no_fit);
       if (other_flavor) quality = {};
       attempt.borrow = std::max(attempt.borrow, quality.borrow);
       if (worse(quality, representative, fungibility.preference)) representative = quality;
