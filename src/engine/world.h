@@ -190,7 +190,7 @@ struct World {
   std::map<QuotaId, Instant>
       retries;                 // requested retries of inadmissible workloads: by node, due time
   std::set<QueueId> nonempty;  // queues with something in the heap
-  // Not PodsReady although admitted; blocks admission when settings say so.
+  // Hold quota and are not PodsReady; that blocks admission when settings say so.
   std::set<WorkloadId> not_ready;
 
   Ledger ledger;

@@ -124,8 +124,14 @@ void issue_preemptions(Cycle& cycle, Entry& entry) {
   entry.pending = PendingReason::kWaitingForPreemptedWorkloads;
 }
 
-bool blocked_by_pods_ready(const World& world, const Entry& entry) {
-  return world.settings.block_admission && !entry.head.second_pass && !world.not_ready.empty();
+// Those admitted before in this cycle are not ready either.
+bool blocked_by_pods_ready(Cycle& cycle, const Entry& entry) {
+  const World& world = cycle.world();
+  if (!world.settings.block_admission || entry.head.second_pass) return false;
+  return !world.not_ready.empty() ||
+         std::any_of(cycle.plan.commands.begin(), cycle.plan.commands.end(), [](const Command& c) {
+           return std::holds_alternative<Admit>(c) && !std::get<Admit>(c).second_pass;
+         });
 }
 
 bool failed_replacement(const World& world, const Entry& entry) {
@@ -204,11 +210,12 @@ void process(Cycle& cycle, Entry& entry) {
   for (const Victim& v : entry.victims) cycle.preempted.insert(v.id);
   cycle.overlay.charge(entry.queue, charge_of(world, entry.id(), entry.assignment));
   if (entry.assignment.mode() == FitMode::kPreempt) return issue_preemptions(cycle, entry);
-  if (blocked_by_pods_ready(world, entry)) {
+  if (blocked_by_pods_ready(cycle, entry)) {
     entry.status = EntryStatus::kSkipped;
     entry.pending = PendingReason::kWaitingForPodsReady;
     entry.message = "waiting for all admitted workloads to be in PodsReady condition";
     entry.waits_for_pods_ready = true;
+    world.record(entry.id()).scan.reset();  // it waits with this assignment
     return;
   }
   if (migrate_variant(cycle, entry)) return;

@@ -82,6 +82,7 @@ bool migrate_variant(Cycle& cycle, Entry& entry) {
     cycle.plan.commands.push_back(std::move(out));
   }
   world.record(entry.id()).scan.reset();
+  cycle.world().record(entry.id()).scan.reset();  // it waits for this flavor
   entry.message += ". Pending the migration of 1 workload(s)";
   entry.requeue = RequeueReason::kPendingMigration;
   entry.pending = PendingReason::kWaitingForPreemptedWorkloads;

@@ -37,11 +37,14 @@ void count_locals(World& world, const Reservation& r, int32_t sign) {
   world.changed_locals.insert(r.local);
 }
 
-void update_not_ready(World& world, WorkloadId id, bool admitted) {
-  if (admitted && !world.object(id).is_true(ConditionType::kPodsReady))
+// While anybody holds quota whose pods are not ready, blockAdmission holds everybody back; the last
+// one to become ready, or to go, is news to all queues.
+void update_not_ready(World& world, WorkloadId id, bool holds) {
+  if (holds && !world.object(id).is_true(ConditionType::kPodsReady))
     world.not_ready.insert(id);
-  else
-    world.not_ready.erase(id);
+  else if (world.not_ready.erase(id) > 0 && world.not_ready.empty() &&
+           world.settings.block_admission)
+    world.touch_all();
 }
 
 }  // namespace
@@ -111,7 +114,7 @@ void reserve(World& world, WorkloadId id, QueueId queue, Admission admission, bo
   r.reservation = std::move(reservation);
   count_locals(world, *r.reservation, 1);
   add_placed(world, *r.reservation);
-  update_not_ready(world, id, admitted);
+  update_not_ready(world, id, true);
   world.changed_queues.insert(queue);
   world.touch_tree(queue);
 }
@@ -135,7 +138,7 @@ void release(World& world, WorkloadId id) {
   ++world.tree_releases[world.forest.at(q.node).root.value];
   count_locals(world, reservation, -1);
   remove_placed(world, reservation);
-  world.not_ready.erase(id);
+  update_not_ready(world, id, false);
   world.changed_queues.insert(reservation.queue);
   world.touch_tree(reservation.queue);
   r.reservation.reset();
