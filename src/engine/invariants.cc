@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "engine/topology/tree.h"
 #include "engine/world.h"
 
 namespace kueue::engine {
@@ -68,6 +69,7 @@ void State::check_invariants() const {
     if (world.record(WorkloadId(i)).object) check_places(world, WorkloadId(i));
   for (size_t i = 0; i < world.queues.size(); ++i) check_queue(world, QueueId(i));
   for (QuotaId id : world.forest.used_nodes()) check_cohort(world, id);
+  check_topology(world);
   for (size_t i = 0; i < world.locals.size(); ++i) {
     const LocalRecord& local = world.locals[LocalId(i)];
     int32_t pending = 0, reserving = 0;

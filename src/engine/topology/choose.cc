@@ -11,11 +11,11 @@ class Chooser {
  public:
   Chooser(const World& world, const TopologyTree& tree, const PlaceShape& shape,
           const TreeCounts& counts)
-      : world_(world),
-        tree_(tree),
+      : tree_(tree),
         shape_(shape),
         counts_(counts),
-        least_free_(shape.unconstrained && world.gate(Gate::kTASProfileMixed)) {}
+        least_free_(shape.unconstrained && world.gate(Gate::kTASProfileMixed)),
+        by_affinity_(world.gate(Gate::kTASRespectNodeAffinityPreferred)) {}
 
   Choice run();
 
@@ -26,13 +26,14 @@ class Chooser {
     int32_t with_leader = 0;
   };
   Units units(int32_t node, int32_t unit) const {
-    const DomainCounts& c = counts_.at[ix(node)];
+    const DomainCounts& c = counts_[ix(node)];
     if (unit == 0) return {c.slices, c.slices_with_leader};  // whole slices
     return {c.pods / unit, c.pods_with_leader / unit};
   }
-  int64_t affinity(int32_t node) const { return counts_.at[ix(node)].affinity; }
-  int32_t leader(int32_t node) const { return counts_.at[ix(node)].leader; }
+  int64_t affinity(int32_t node) const { return counts_[ix(node)].affinity; }
+  int32_t leader(int32_t node) const { return counts_[ix(node)].leader; }
 
+  bool before(int32_t a, int32_t b, bool with_leader) const;
   std::vector<int32_t> sorted(std::vector<int32_t> nodes, bool with_leader) const;
   // Of the first ones in the list that have `need`, the one with the least; the first among equals.
   size_t best_fit(const std::vector<int32_t>& nodes, int32_t need, int32_t unit,
@@ -45,35 +46,40 @@ class Chooser {
   bool find_level(size_t level);
   bool single_domain(const std::vector<int32_t>& nodes, int32_t need);
   bool descend();
-  std::string not_fit(int64_t fit) const;
+  std::string not_fit(int64_t fit);
 
-  const World& world_;
   const TopologyTree& tree_;
   const PlaceShape& shape_;
   const TreeCounts& counts_;
   bool least_free_;
+  bool by_affinity_;
   size_t level_ = 0;
+  int32_t first_ = -1;
   std::vector<Chosen> current_;
   std::string failure_;
+  bool blames_nodes_ = false;
 };
 
+// Order in which domains are taken.
+bool Chooser::before(int32_t a, int32_t b, bool with_leader) const {
+  const DomainCounts& c = counts_[ix(a)];
+  const DomainCounts& d = counts_[ix(b)];
+  if (with_leader && c.leader != d.leader) return c.leader > d.leader;
+  if (by_affinity_ && c.affinity != d.affinity) return c.affinity > d.affinity;
+  // By whole slices on every level: below the slice level all are equal and the fuller domain comes
+  // first.
+  int32_t p = with_leader ? c.slices_with_leader : c.slices,
+          q = with_leader ? d.slices_with_leader : d.slices;
+  if (p != q) return least_free_ ? p < q : p > q;
+  int32_t r = with_leader ? c.pods_with_leader : c.pods,
+          s = with_leader ? d.pods_with_leader : d.pods;
+  if (r != s) return r < s;
+  return tree_.nodes[ix(a)].rank < tree_.nodes[ix(b)].rank;
+}
+
 std::vector<int32_t> Chooser::sorted(std::vector<int32_t> nodes, bool with_leader) const {
-  bool by_affinity = world_.gate(Gate::kTASRespectNodeAffinityPreferred);
-  std::sort(nodes.begin(), nodes.end(), [&](int32_t a, int32_t b) {
-    if (with_leader && leader(a) != leader(b)) return leader(a) > leader(b);
-    if (by_affinity && affinity(a) != affinity(b)) return affinity(a) > affinity(b);
-    // By whole slices on every level: below the slice level all are equal and the fuller domain
-    // comes first.
-    Units x = units(a, 0), y = units(b, 0);
-    int32_t p = with_leader ? x.with_leader : x.plain, q = with_leader ? y.with_leader : y.plain;
-    if (p != q) return least_free_ ? p < q : p > q;
-    const DomainCounts& c = counts_.at[ix(a)];
-    const DomainCounts& d = counts_.at[ix(b)];
-    int32_t r = with_leader ? c.pods_with_leader : c.pods,
-            s = with_leader ? d.pods_with_leader : d.pods;
-    if (r != s) return r < s;
-    return tree_.nodes[ix(a)].values < tree_.nodes[ix(b)].values;
-  });
+  std::sort(nodes.begin(), nodes.end(),
+            [&](int32_t a, int32_t b) { return before(a, b, with_leader); });
   return nodes;
 }
 
@@ -86,9 +92,7 @@ size_t Chooser::best_fit(const std::vector<int32_t>& nodes, int32_t need, int32_
   size_t best = 0;
   for (size_t i = 1; i < nodes.size(); ++i) {
     if (with_leader && leader(nodes[i]) < leader(nodes[0])) break;
-    if (affinity(nodes[i]) != affinity(nodes[0]) &&
-        world_.gate(Gate::kTASRespectNodeAffinityPreferred))
-      continue;
+    if (by_affinity_ && affinity(nodes[i]) != affinity(nodes[0])) continue;
     if (amount(i) >= need && amount(i) < amount(best)) best = i;
   }
   return best;
@@ -145,7 +149,8 @@ std::vector<Chosen> Chooser::spread(const std::vector<int32_t>& nodes, int32_t n
   return out;
 }
 
-std::string Chooser::not_fit(int64_t fit) const {
+std::string Chooser::not_fit(int64_t fit) {
+  blames_nodes_ = true;
   std::string out = "topology \"" + tree_.topology + "\"";
   int32_t total = shape_.count / shape_.slice_size;
   if (shape_.layers.size() > 1) {
@@ -153,7 +158,7 @@ std::string Chooser::not_fit(int64_t fit) const {
     for (size_t i = 0; i < shape_.layers.size(); ++i) {
       const auto& [level, size] = shape_.layers[i];
       int64_t slices = 0;
-      for (int32_t node : tree_.level_nodes[level]) slices += counts_.at[ix(node)].pods / size;
+      for (int32_t node : tree_.level_nodes[level]) slices += counts_[ix(node)].pods / size;
       out += (i == 0 ? "" : "; ") + std::to_string(slices) + "/" +
              std::to_string(shape_.count / size) + " slice(s) fit on level " + tree_.levels[level];
     }
@@ -165,33 +170,42 @@ std::string Chooser::not_fit(int64_t fit) const {
       out +=
           " allows to fit only " + std::to_string(fit) + " out of " + std::to_string(total) + unit;
   }
-  if (counts_.excluded.by_reason.empty()) return out;
-  out += ". Total nodes: " + std::to_string(counts_.excluded.nodes) + "; excluded: ";
-  bool first = true;
-  for (const auto& [reason, count] : counts_.excluded.by_reason) {
-    out += (first ? "" : ", ") + reason + ": " + std::to_string(count);
-    first = false;
-  }
   return out;
 }
 
-// One domain that holds everything, in sorted order.
+// One domain that holds everything. False = there is none; `first_` is the one that comes first.
 bool Chooser::single_domain(const std::vector<int32_t>& nodes, int32_t need) {
   auto fits = [&](int32_t node) {
     return leader(node) >= shape_.leaders && units(node, 0).with_leader >= need;
   };
-  if (least_free_) {
-    auto it = std::find_if(nodes.begin(), nodes.end(), fits);
-    if (it == nodes.end()) return false;
-    current_ = {{*it, need * shape_.slice_size, shape_.leaders}};
-    return true;
+  auto order = [&](int32_t a, int32_t b) { return before(a, b, true); };
+  first_ = *std::min_element(nodes.begin(), nodes.end(), order);
+  int32_t top = first_;
+  if (least_free_ || (by_affinity_ && shape_.required)) {
+    // The first one that fits.
+    bool any = false;
+    for (int32_t node : nodes)
+      if (fits(node) && (!any || order(node, top))) {
+        top = node;
+        any = true;
+      }
+    if (!any) return false;
+    if (least_free_) {
+      current_ = {{top, need * shape_.slice_size, shape_.leaders}};
+      return true;
+    }
+  } else if (!fits(top)) {
+    return false;
   }
-  size_t top = 0;
-  if (world_.gate(Gate::kTASRespectNodeAffinityPreferred) && shape_.required)
-    while (top + 1 < nodes.size() && !fits(nodes[top])) ++top;
-  if (!fits(nodes[top])) return false;
-  std::vector<int32_t> tail(nodes.begin() + static_cast<std::ptrdiff_t>(top), nodes.end());
-  current_ = {{tail[best_fit(tail, need, 0, true)], need * shape_.slice_size, shape_.leaders}};
+  // Of those as good as the top one, the one that has the least and still enough.
+  int32_t best = top;
+  for (int32_t node : nodes) {
+    if (leader(node) != leader(top) || order(node, top)) continue;
+    if (by_affinity_ && affinity(node) != affinity(top)) continue;
+    int32_t have = units(node, 0).with_leader, least = units(best, 0).with_leader;
+    if (have >= need && (have < least || (have == least && order(node, best)))) best = node;
+  }
+  current_ = {{best, need * shape_.slice_size, shape_.leaders}};
   return true;
 }
 
@@ -202,11 +216,10 @@ bool Chooser::find_level(size_t level) {
     return false;
   }
   int32_t need = shape_.count / shape_.slice_size;
-  std::vector<int32_t> nodes = sorted(all, true);
   level_ = level;
-  if (single_domain(nodes, need)) return true;
+  if (single_domain(all, need)) return true;
   if (shape_.required) {
-    int32_t most = units(least_free_ ? nodes.back() : nodes.front(), 0).plain;
+    int32_t most = units(least_free_ ? sorted(all, true).back() : first_, 0).plain;
     failure_ = not_fit(most);
     return false;
   }
@@ -247,22 +260,35 @@ Choice Chooser::run() {
   Choice out;
   if (!find_level(shape_.level)) {
     out.failure = std::move(failure_);
+    out.blames_nodes = blames_nodes_;
     return out;
   }
   // Not even one slice: there is nothing to place.
   if (shape_.count < shape_.slice_size && shape_.leaders == 0) return out;
   if (!descend()) {
     out.failure = not_fit(0);
+    out.blames_nodes = true;
     return out;
   }
   std::sort(current_.begin(), current_.end(), [&](const Chosen& a, const Chosen& b) {
-    return tree_.nodes[ix(a.node)].values < tree_.nodes[ix(b.node)].values;
+    return tree_.nodes[ix(a.node)].rank < tree_.nodes[ix(b.node)].rank;
   });
   out.leaves = std::move(current_);
   return out;
 }
 
 }  // namespace
+
+std::string exclusion_text(const Exclusions& exclusions) {
+  if (exclusions.by_reason.empty()) return "";
+  std::string out = ". Total nodes: " + std::to_string(exclusions.nodes) + "; excluded: ";
+  bool first = true;
+  for (const auto& [reason, count] : exclusions.by_reason) {
+    out += (first ? "" : ", ") + reason + ": " + std::to_string(count);
+    first = false;
+  }
+  return out;
+}
 
 Choice choose_domains(const World& world, const TopologyTree& tree, const PlaceShape& shape,
                       const TreeCounts& counts) {

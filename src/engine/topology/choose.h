@@ -15,9 +15,12 @@ struct Chosen {
 struct Choice {
   std::vector<Chosen> leaves;  // on the lowest level, in the order of the tree's values
   std::string failure;         // "" = found
+  bool blames_nodes = false;   // the failure goes on with what excluded nodes (exclusion_text)
 };
 
 Choice choose_domains(const World& world, const TopologyTree& tree, const PlaceShape& shape,
                       const TreeCounts& counts);
+// The rest of a failure that blames nodes.
+std::string exclusion_text(const Exclusions& exclusions);
 
 }  // namespace kueue::engine

@@ -37,17 +37,19 @@ struct DomainCounts {
   int64_t affinity = 0;
 };
 
+using TreeCounts = std::vector<DomainCounts>;  // by tree node
+
+// The counts, valid until the next call for this tree. Costs what changed since an equal request
+// was counted, else the size of the tree.
+const TreeCounts& count_domains(const World& world, TopologyTree& tree, const PlaceShape& shape,
+                                const AssumedUsage& assumed, const PlaceOptions& options);
+
+// How many nodes there are, and how many take no pod of the request for which reason.
 struct Exclusions {
   int32_t nodes = 0;
   std::map<std::string, int32_t> by_reason;  // sorted: the text lists them so
 };
-
-struct TreeCounts {
-  std::vector<DomainCounts> at;  // by tree node
-  Exclusions excluded;
-};
-
-TreeCounts count_domains(const World& world, const TopologyTree& tree, const PlaceShape& shape,
-                         const AssumedUsage& assumed, const PlaceOptions& options);
+Exclusions count_exclusions(const World& world, const TopologyTree& tree, const PlaceShape& shape,
+                            const AssumedUsage& assumed, const PlaceOptions& options);
 
 }  // namespace kueue::engine

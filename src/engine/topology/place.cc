@@ -130,22 +130,22 @@ bool is_stale(const TopologyTree& tree, const PlaceRequest& r) {
 
 class Placer {
  public:
-  Placer(const World& world, const PlaceOptions& options) : world_(world), options_(options) {}
+  Placer(World& world, const PlaceOptions& options) : world_(world), options_(options) {}
   std::vector<Placement> run(const std::vector<PlaceRequest>& requests);
 
  private:
   using Group = std::vector<const PlaceRequest*>;
   std::vector<Group> groups(const std::vector<PlaceRequest>& requests, FlavorId flavor) const;
   // The failure, or "" with placements added.
-  std::string place_group(const TopologyTree& tree, const Group& group);
-  std::string replace_node(const TopologyTree& tree, const PlaceRequest& r);
-  std::string extend(const TopologyTree& tree, const PlaceRequest& r, const PlaceRequest* leader);
-  std::string search(const TopologyTree& tree, PlaceShape& shape, Choice& choice);
+  std::string place_group(TopologyTree& tree, const Group& group);
+  std::string replace_node(TopologyTree& tree, const PlaceRequest& r);
+  std::string extend(TopologyTree& tree, const PlaceRequest& r, const PlaceRequest* leader);
+  std::string search(TopologyTree& tree, PlaceShape& shape, Choice& choice);
   AssumedUsage& assumed(const TopologyTree& tree, FlavorId flavor);
   void done(const TopologyTree& tree, const PlaceRequest& r,
             std::shared_ptr<const TopologyAssignment> assignment);
 
-  const World& world_;
+  World& world_;
   const PlaceOptions& options_;
   std::map<std::string, AssumedUsage> assumed_;  // by flavor; "" = shared by all flavors on hosts
   std::vector<Placement> out_;
@@ -180,7 +180,7 @@ std::vector<Placement> Placer::run(const std::vector<PlaceRequest>& requests) {
   std::sort(flavors.begin(), flavors.end(),
             [&](FlavorId a, FlavorId b) { return world_.names.text(a) < world_.names.text(b); });
   for (FlavorId flavor : flavors) {
-    const TopologyTree* tree = topology_tree(world_, flavor);
+    TopologyTree* tree = topology_tree(world_, flavor);
     for (const Group& group : groups(requests, flavor)) {
       std::string failure = tree == nullptr || tree->levels.empty()
                                 ? "no topology for flavor " + world_.names.text(flavor)
@@ -199,14 +199,15 @@ void Placer::done(const TopologyTree& tree, const PlaceRequest& r,
   out_.push_back({r.index, r.name, std::move(assignment), ""});
 }
 
-std::string Placer::search(const TopologyTree& tree, PlaceShape& shape, Choice& choice) {
-  TreeCounts counts =
-      count_domains(world_, tree, shape, assumed(tree, shape.workers->flavor), options_);
-  choice = choose_domains(world_, tree, shape, counts);
+std::string Placer::search(TopologyTree& tree, PlaceShape& shape, Choice& choice) {
+  const AssumedUsage& taken = assumed(tree, shape.workers->flavor);
+  choice = choose_domains(world_, tree, shape, count_domains(world_, tree, shape, taken, options_));
+  if (choice.blames_nodes)
+    choice.failure += exclusion_text(count_exclusions(world_, tree, shape, taken, options_));
   return choice.failure;
 }
 
-std::string Placer::place_group(const TopologyTree& tree, const Group& group) {
+std::string Placer::place_group(TopologyTree& tree, const Group& group) {
   const PlaceRequest* workers = group.front();
   const PlaceRequest* leader = nullptr;
   if (group.size() == 2) {
@@ -242,7 +243,7 @@ std::string Placer::place_group(const TopologyTree& tree, const Group& group) {
 }
 
 // Moves the pods of one node; everything else stays (13.10).
-std::string Placer::replace_node(const TopologyTree& tree, const PlaceRequest& r) {
+std::string Placer::replace_node(TopologyTree& tree, const PlaceRequest& r) {
   if (!r.previous) return "";
   std::vector<TopologyDomain> kept;
   int32_t missing = 0;
@@ -309,8 +310,7 @@ std::string Placer::replace_node(const TopologyTree& tree, const PlaceRequest& r
 }
 
 // An elastic job that grew or shrank keeps what it has (13.11).
-std::string Placer::extend(const TopologyTree& tree, const PlaceRequest& r,
-                           const PlaceRequest* leader) {
+std::string Placer::extend(TopologyTree& tree, const PlaceRequest& r, const PlaceRequest* leader) {
   int32_t held = 0;
   for (const TopologyDomain& d : r.previous->domains) held += d.count;
   PlaceShape shape;
@@ -343,7 +343,7 @@ std::string Placer::extend(const TopologyTree& tree, const PlaceRequest& r,
 
 }  // namespace
 
-std::vector<Placement> find_places(const World& world, const std::vector<PlaceRequest>& requests,
+std::vector<Placement> find_places(World& world, const std::vector<PlaceRequest>& requests,
                                    const PlaceOptions& options) {
   return Placer(world, options).run(requests);
 }

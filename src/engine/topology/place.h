@@ -1,5 +1,5 @@
 // Placement: finds topology domains for the pods of pod sets (behaviour.md 13.2 to 13.7). Works on
-// the usage that the tables show; changes nothing.
+// the usage that the tables show; changes nothing but counts that it keeps for the next time.
 #pragma once
 
 #include <map>
@@ -45,7 +45,7 @@ struct PlaceOptions {
 };
 
 // In order of the requests, flavor by flavor; a flavor stops at its first group that fails.
-std::vector<Placement> find_places(const World& world, const std::vector<PlaceRequest>& requests,
+std::vector<Placement> find_places(World& world, const std::vector<PlaceRequest>& requests,
                                    const PlaceOptions& options);
 // The failure to blame: the first pod set by name. nullptr when all were placed.
 const Placement* first_failure(const std::vector<Placement>& placements);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/check.h"
 #include "engine/queue/queueing.h"
 #include "engine/state_apply.h"
+#include "engine/topology/count_cache.h"
 #include "engine/topology/fit.h"
 #include "engine/topology/journal.h"
 #include "engine/topology/usage.h"
@@ -42,15 +44,20 @@ void change_usage(World& world, ResourceList& entry, const PlacedPods& placed, i
   world.names.add(entry, world.names.resource("pods"), Amount(sign * placed.count));
 }
 
-void subtract_foreign(World& world, const std::string& node, ResourceList& capacity) {
-  auto it = world.topology.pods_of.find(node);
-  if (it == world.topology.pods_of.end()) return;
+// What the machine offers: allocatable without foreign pods.
+ResourceList machine_capacity(World& world, const Node& node) {
+  ResourceList out;
+  for (const auto& [resource, amount] : node.allocatable)
+    world.names.add(out, world.names.resource(resource), Amount(amount));
+  auto it = world.topology.pods_of.find(node.name);
+  if (it == world.topology.pods_of.end()) return out;
   for (const std::string& name : it->second) {
     const ForeignPod& pod = world.topology.pods.at(name);
     for (const auto& [resource, amount] : pod.requests)
-      world.names.add(capacity, world.names.resource(resource), Amount() - Amount(amount));
-    world.names.add(capacity, world.names.resource("pods"), Amount(-1));
+      world.names.add(out, world.names.resource(resource), Amount() - Amount(amount));
+    world.names.add(out, world.names.resource("pods"), Amount(-1));
   }
+  return out;
 }
 
 bool belongs(const Node& node, const Flavor& flavor, const std::vector<std::string>& levels) {
@@ -84,6 +91,10 @@ class TreeBuilder {
     for (auto& level : tree_.level_nodes) std::sort(level.begin(), level.end(), by_values);
     for (TopologyNode& node : tree_.nodes)
       std::sort(node.children.begin(), node.children.end(), by_values);
+    for (const auto& level : tree_.level_nodes)
+      for (size_t i = 0; i < level.size(); ++i)
+        tree_.nodes[index(level[i])].rank = static_cast<int32_t>(i);
+    fill_amounts();
     return std::move(tree_);
   }
 
@@ -98,7 +109,7 @@ class TreeBuilder {
       auto [it, inserted] = by_values_.try_emplace(join(values) + "\n" + std::to_string(level), -1);
       if (inserted) {
         it->second = static_cast<int32_t>(tree_.nodes.size());
-        tree_.nodes.push_back({parent, static_cast<int32_t>(level), -1, {}, values});
+        tree_.nodes.push_back({parent, static_cast<int32_t>(level), -1, 0, {}, values});
         tree_.level_nodes[level].push_back(it->second);
         if (parent >= 0) tree_.nodes[index(parent)].children.push_back(it->second);
       }
@@ -113,18 +124,38 @@ class TreeBuilder {
       leaf.node = parent;
       leaf.id = id;
       leaf.machine = tree_.by_host ? &node : nullptr;
-      leaf.usage = &world_.topology.usage[usage_key(world_, flavor_, id, tree_.by_host)];
       tree_.leaves.push_back(std::move(leaf));
+      offered_.emplace_back();
     }
-    ResourceList& capacity = tree_.leaves[index(it->second)].capacity;
-    for (const auto& [resource, amount] : node.allocatable)
-      world_.names.add(capacity, world_.names.resource(resource), Amount(amount));
-    subtract_foreign(world_, node.name, capacity);
+    ++tree_.leaves[index(it->second)].machines;
+    for (const auto& [resource, amount] : machine_capacity(world_, node))
+      world_.names.add(offered_[index(it->second)], resource, amount);
+  }
+
+  void fill_amounts() {
+    for (const ResourceList& list : offered_)
+      for (const auto& [resource, amount] : list)
+        if (tree_.column_of(resource) < 0) tree_.columns.push_back(resource);
+    tree_.capacity.resize(tree_.leaves.size() * tree_.columns.size());
+    for (size_t i = 0; i < offered_.size(); ++i)
+      for (const auto& [resource, amount] : offered_[i])
+        tree_.capacity[tree_.at(static_cast<int32_t>(i), index(tree_.column_of(resource)))] =
+            amount;
+    tree_.free = tree_.capacity;
+    for (size_t i = 0; i < tree_.leaves.size(); ++i) {
+      const std::string& id = tree_.leaves[i].id;
+      auto usage = world_.topology.usage.find(usage_key(world_, flavor_, id, tree_.by_host));
+      if (usage == world_.topology.usage.end()) continue;
+      for (const auto& [resource, amount] : usage->second)
+        if (int column = tree_.column_of(resource); column >= 0)
+          tree_.free[tree_.at(static_cast<int32_t>(i), index(column))] -= amount;
+    }
   }
 
   World& world_;
   FlavorId flavor_;
   TopologyTree tree_;
+  std::vector<ResourceList> offered_;  // by leaf
   std::unordered_map<std::string, int32_t> by_values_;
 };
 
@@ -137,16 +168,67 @@ void recount_usage(World& world) {
   world.topology.usage_stale = false;
 }
 
+// Takes the pods off the leaf's free amounts (puts them back when `sign` is negative).
+void change_free(World& world, TopologyTree& tree, int32_t leaf, const PlacedPods& placed,
+                 int64_t sign, bool what_if) {
+  auto change = [&](ResourceId resource, Amount amount) {
+    int column = tree.column_of(resource);
+    if (column < 0) return;
+    size_t cell = tree.at(leaf, static_cast<size_t>(column));
+    if (what_if) world.topology.journal.push_back({&tree, leaf, cell, tree.free[cell]});
+    tree.free[cell] -= amount;
+  };
+  for (const auto& [resource, amount] : placed.per_pod)
+    change(resource, amount * (sign * placed.count));
+  change(world.names.resource("pods"), Amount(sign * placed.count));
+  tree.changed.push_back(leaf);
+}
+
 void what_if_change(World& world, const std::vector<PlacedPods>& placed, int64_t sign) {
   for (const PlacedPods& p : placed) {
     auto tree = world.topology.trees.find(p.flavor);
     if (tree == world.topology.trees.end()) continue;
-    int32_t index = leaf_of(tree->second, p.values);
-    if (index < 0) continue;  // a node that is gone has nothing to give back
-    TopologyLeaf& leaf = tree->second.leaves[static_cast<size_t>(index)];
-    world.topology.journal.push_back({&leaf, leaf.change});
-    change_usage(world, leaf.change, p, sign);
+    // A node that is gone has nothing to give back.
+    if (int32_t leaf = leaf_of(tree->second, p.values); leaf >= 0)
+      change_free(world, tree->second, leaf, p, sign, true);
   }
+}
+
+// For good: in the usage, and in every tree that has the place.
+void change_placed(World& world, const Reservation& reservation, int64_t sign) {
+  if (world.topology.usage_stale) return;
+  for (const PlacedPods& p : reservation.placed) {
+    change_usage(world, world.topology.usage[placed_key(world, p)], p, sign);
+    if (world.topology.trees_stale) continue;
+    bool shared = by_host(world, p.flavor) && world.gate(Gate::kTASHandleOverlappingFlavors);
+    for (auto& [flavor, tree] : world.topology.trees) {
+      if (shared ? !tree.by_host : flavor != p.flavor) continue;
+      if (int32_t leaf = leaf_of(tree, p.values); leaf >= 0)
+        change_free(world, tree, leaf, p, sign, false);
+    }
+  }
+  if (!reservation.placed.empty()) world.touch_all();
+}
+
+// The machine offers more or less than before. False when the tree cannot tell how much.
+bool follow_machine(World& world, TopologyTree& tree, const Node& node) {
+  const std::string* host = find_label(node.labels, kHostLabel);
+  auto it = host == nullptr ? tree.leaf_by_id.end() : tree.leaf_by_id.find(*host);
+  if (it == tree.leaf_by_id.end()) return false;
+  if (tree.leaves[static_cast<size_t>(it->second)].machines != 1) return false;
+  std::vector<Amount> offered(tree.columns.size());
+  for (const auto& [resource, amount] : machine_capacity(world, node)) {
+    int column = tree.column_of(resource);
+    if (column < 0) return false;
+    offered[static_cast<size_t>(column)] = amount;
+  }
+  for (size_t column = 0; column < offered.size(); ++column) {
+    size_t cell = tree.at(it->second, column);
+    tree.free[cell] += offered[column] - tree.capacity[cell];
+    tree.capacity[cell] = offered[column];
+  }
+  tree.changed.push_back(it->second);
+  return true;
 }
 
 void nodes_changed(World& world) {
@@ -154,7 +236,48 @@ void nodes_changed(World& world) {
   world.touch_all();
 }
 
+// Amounts of a node changed, and nothing that decides where it stands.
+void amounts_changed(World& world, const Node& node) {
+  world.touch_all();
+  if (world.topology.trees_stale) return;
+  for (auto& [flavor, tree] : world.topology.trees) {
+    if (!belongs(node, world.flavors[flavor].spec, tree.levels)) continue;
+    if (!tree.by_host || !follow_machine(world, tree, node)) world.topology.trees_stale = true;
+  }
+}
+
+// The node is in the same trees at the same places as before.
+bool stands_as_before(const World& world, const Node& before, const Node& now) {
+  for (const auto& [flavor, tree] : world.topology.trees) {
+    const Flavor& spec = world.flavors[flavor].spec;
+    bool in = belongs(now, spec, tree.levels);
+    if (in != belongs(before, spec, tree.levels)) return false;
+    for (const std::string& level : tree.levels)
+      if (in && *find_label(before.labels, level) != *find_label(now.labels, level)) return false;
+  }
+  return true;
+}
+
+void foreign_pods_changed(World& world, const std::string& node) {
+  auto it = world.topology.nodes.find(node);
+  if (it != world.topology.nodes.end())
+    amounts_changed(world, it->second);
+  else
+    world.touch_all();
+}
+
 }  // namespace
+
+TopologyTree::TopologyTree() = default;
+TopologyTree::~TopologyTree() = default;
+TopologyTree::TopologyTree(TopologyTree&&) noexcept = default;
+TopologyTree& TopologyTree::operator=(TopologyTree&&) noexcept = default;
+
+int TopologyTree::column_of(ResourceId resource) const {
+  for (size_t i = 0; i < columns.size(); ++i)
+    if (columns[i] == resource) return static_cast<int>(i);
+  return -1;
+}
 
 bool has_topology_tree(const World& world, const Flavor& flavor) {
   return world.topologies.contains(flavor.topology);
@@ -187,6 +310,33 @@ void settle_topology(World& world) {
   world.topology.trees_stale = false;
 }
 
+void check_topology(World& world) {
+  const TopologyTables& tables = world.topology;
+  KUEUE_CHECK(tables.journal.empty(), "a what-if of places was not taken back");
+  if (tables.trees_stale || tables.usage_stale) return;
+  for (const auto& [flavor, tree] : tables.trees) {
+    const Topology& topology = world.topologies.at(world.flavors[flavor].spec.topology);
+    TopologyTree fresh = TreeBuilder(world, flavor, topology).build();
+    KUEUE_CHECK(fresh.leaves.size() == tree.leaves.size(), "a topology tree misses a change");
+    for (size_t i = 0; i < fresh.leaves.size(); ++i) {
+      auto leaf = static_cast<int32_t>(i);
+      KUEUE_CHECK(fresh.leaves[i].id == tree.leaves[i].id, "a topology tree misses a change");
+      for (size_t c = 0; c < tree.columns.size(); ++c) {
+        int column = fresh.column_of(tree.columns[c]);
+        Amount expected =
+            column < 0 ? Amount() : fresh.free[fresh.at(leaf, static_cast<size_t>(column))];
+        KUEUE_CHECK(column < 0 || tree.free[tree.at(leaf, c)] == expected,
+                    "what is free in a topology domain is wrong");
+      }
+    }
+  }
+}
+
+TopologyTree* topology_tree(World& world, FlavorId flavor) {
+  auto it = world.topology.trees.find(flavor);
+  return it == world.topology.trees.end() ? nullptr : &it->second;
+}
+
 const TopologyTree* topology_tree(const World& world, FlavorId flavor) {
   auto it = world.topology.trees.find(flavor);
   return it == world.topology.trees.end() ? nullptr : &it->second;
@@ -196,19 +346,6 @@ int32_t leaf_of(const TopologyTree& tree, const std::vector<std::string>& values
   if (values.empty()) return -1;
   auto it = tree.leaf_by_id.find(tree.by_host ? values.back() : join(values));
   return it == tree.leaf_by_id.end() ? -1 : it->second;
-}
-
-int64_t fits_times(const Names&, const ResourceList& per_pod, const ResourceList& capacity,
-                   ResourceId* limiting) {
-  int64_t times = std::numeric_limits<int32_t>::max();
-  for (const auto& [resource, amount] : per_pod) {
-    if (amount <= Amount()) continue;
-    int64_t here = std::max<int64_t>(0, get(capacity, resource).value() / amount.value());
-    if (here >= times) continue;
-    times = here;
-    if (limiting != nullptr) *limiting = resource;
-  }
-  return times;
 }
 
 bool places_available(const World& world, const std::vector<PlacedPods>& placed) {
@@ -226,12 +363,13 @@ bool places_available(const World& world, const std::vector<PlacedPods>& placed)
       world.names.add(sum, pods, Amount(p.count));
   }
   for (const auto& [where, sum] : wanted) {
-    const TopologyLeaf& leaf =
-        topology_tree(world, where.first)->leaves[static_cast<size_t>(where.second)];
-    for (const auto& [resource, amount] : sum)
-      if (get(leaf.capacity, resource) - get(*leaf.usage, resource) - get(leaf.change, resource) <
-          amount)
-        return false;
+    const TopologyTree& tree = *topology_tree(world, where.first);
+    for (const auto& [resource, amount] : sum) {
+      int column = tree.column_of(resource);
+      Amount free;
+      if (column >= 0) free = tree.free[tree.at(where.second, static_cast<size_t>(column))];
+      if (free < amount) return false;
+    }
   }
   return true;
 }
@@ -239,9 +377,11 @@ bool places_available(const World& world, const std::vector<PlacedPods>& placed)
 size_t topology_journal_mark(const World& world) { return world.topology.journal.size(); }
 
 void rollback_topology(World& world, size_t mark) {
-  std::vector<ChangeUndo>& journal = world.topology.journal;
+  std::vector<FreeUndo>& journal = world.topology.journal;
   while (journal.size() > mark) {
-    journal.back().leaf->change = std::move(journal.back().before);
+    const FreeUndo& undo = journal.back();
+    undo.tree->free[undo.cell] = undo.before;
+    undo.tree->changed.push_back(undo.leaf);
     journal.pop_back();
   }
 }
@@ -255,17 +395,11 @@ void what_if_remove_placed(World& world, const std::vector<PlacedPods>& placed) 
 }
 
 void add_placed(World& world, const Reservation& reservation) {
-  if (world.topology.usage_stale) return;
-  for (const PlacedPods& p : reservation.placed)
-    change_usage(world, world.topology.usage[placed_key(world, p)], p, 1);
-  if (!reservation.placed.empty()) world.touch_all();
+  change_placed(world, reservation, 1);
 }
 
 void remove_placed(World& world, const Reservation& reservation) {
-  if (world.topology.usage_stale) return;
-  for (const PlacedPods& p : reservation.placed)
-    change_usage(world, world.topology.usage[placed_key(world, p)], p, -1);
-  if (!reservation.placed.empty()) world.touch_all();
+  change_placed(world, reservation, -1);
 }
 
 void topology_changed(World& world) {
@@ -274,8 +408,16 @@ void topology_changed(World& world) {
 }
 
 void apply_event(World& world, const NodeChanged& e) {
-  world.topology.nodes[e.node.name] = e.node;
-  nodes_changed(world);
+  auto it = world.topology.nodes.find(e.node.name);
+  if (it != world.topology.nodes.end() && stands_as_before(world, it->second, e.node)) {
+    if (it->second.taints != e.node.taints || it->second.labels != e.node.labels)
+      for (auto& [flavor, tree] : world.topology.trees) tree.counts.reset();  // others may suit now
+    it->second = e.node;
+    amounts_changed(world, it->second);
+  } else {
+    world.topology.nodes[e.node.name] = e.node;
+    nodes_changed(world);
+  }
   request_retry_everywhere(world, world.settings.retry_batch);
 }
 
@@ -287,20 +429,24 @@ void apply_event(World& world, const NodeDeleted& e) {
 
 void apply_event(World& world, const ForeignPodChanged& e) {
   std::string key = e.pod.key.text();
-  if (auto it = world.topology.pods.find(key); it != world.topology.pods.end())
-    world.topology.pods_of[it->second.node].erase(key);
+  if (auto it = world.topology.pods.find(key); it != world.topology.pods.end()) {
+    std::string before = it->second.node;
+    world.topology.pods_of[before].erase(key);
+    if (before != e.pod.node) foreign_pods_changed(world, before);
+  }
   world.topology.pods[key] = e.pod;
   world.topology.pods_of[e.pod.node].insert(key);
-  nodes_changed(world);
+  foreign_pods_changed(world, e.pod.node);
 }
 
 void apply_event(World& world, const ForeignPodDeleted& e) {
   std::string key = e.key.text();
   auto it = world.topology.pods.find(key);
   if (it == world.topology.pods.end()) return;
-  world.topology.pods_of[it->second.node].erase(key);
+  std::string node = it->second.node;
+  world.topology.pods_of[node].erase(key);
   world.topology.pods.erase(it);
-  nodes_changed(world);
+  foreign_pods_changed(world, node);
   request_retry_everywhere(world, world.settings.pod_retry_batch);
 }
 

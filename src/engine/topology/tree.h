@@ -13,13 +13,11 @@ bool has_topology_tree(const World& world, const Flavor& flavor);
 bool has_requested_levels(const World& world, const Flavor& flavor, const TopologyRequest& request);
 // Rebuilds what is stale. Must be called before trees are read.
 void settle_topology(World& world);
+// CHECKs that trees which followed single changes are as if they were built anew.
+void check_topology(World& world);
 // nullptr for a flavor without topology.
+TopologyTree* topology_tree(World& world, FlavorId flavor);
 const TopologyTree* topology_tree(const World& world, FlavorId flavor);
 // The leaf that a domain of an assignment stands for; -1 when there is none (any more).
 int32_t leaf_of(const TopologyTree& tree, const std::vector<std::string>& values);
-// How many pods of this size fit; `limiting` gets the resource that allows the fewest (first by
-// name).
-int64_t fits_times(const Names& names, const ResourceList& per_pod, const ResourceList& capacity,
-                   ResourceId* limiting = nullptr);
-
 }  // namespace kueue::engine
