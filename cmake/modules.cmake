@@ -67,10 +67,11 @@ kueue_module(apiserver DEPS base json schema cel api wire LIBS SQLite::SQLite3 O
 kueue_module(standins DEPS base json schema api wire kube)
 kueue_module(bridge DEPS base json schema api engine)
 kueue_module(config DEPS base json schema api wire)
+kueue_module(certificates DEPS base json schema api wire net kube)
 kueue_module(webhooks DEPS base json schema api wire config)
 kueue_module(controllers DEPS base config json schema api wire kube engine bridge LIBS OpenSSL::Crypto)
 kueue_module(cli DEPS base config json schema api wire kube webhooks)
-kueue_module(app DEPS base config json schema cel api engine wire net kube apiserver standins bridge webhooks controllers cli)
+kueue_module(app DEPS base config json schema cel api engine wire net kube certificates apiserver standins bridge webhooks controllers cli)
 
 if(EXISTS ${CMAKE_SOURCE_DIR}/src/app/main.cc)
   add_executable(kueue src/app/main.cc)

@@ -6,10 +6,13 @@
 #include <atomic>
 #include <memory>
 
+#include "api/crd_manifest.h"
+#include "api/registry.h"
 #include "app/manager_endpoints.h"
 #include "app/manager_setup.h"
 #include "app/webhook_lookup.h"
 #include "base/log.h"
+#include "certificates/keeper.h"
 #include "cli/commands.h"
 #include "cli/kubeconfig.h"
 #include "kube/executor.h"
@@ -84,11 +87,21 @@ Result<net::ServerTls> self_signed(const std::string& name) {
   return net::ServerTls{.cert_pem = leaf.cert_pem, .key_pem = leaf.key_pem};
 }
 
-Result<net::ServerTls> read_cert_dir(const std::string& folder) {
+Result<net::ServerTls> read_cert_dir(const std::string& folder, const net::TlsPolicy& policy) {
   net::ServerTls tls;
+  tls.policy = policy;
   KUEUE_ASSIGN(tls.cert_pem, cli::read_file(folder + "/tls.crt"));
   KUEUE_ASSIGN(tls.key_pem, cli::read_file(folder + "/tls.key"));
   return tls;
+}
+
+// The CRDs whose conversion calls us.
+std::vector<std::string> converted_definitions() {
+  std::vector<std::string> names;
+  for (const schema::ResourceInfo* info : api::kueue_resources())
+    if (info->storage && api::needs_conversion(info->kind))
+      names.push_back(std::string(info->plural) + "." + std::string(info->group));
+  return names;
 }
 
 // Everything that lives as long as the process; destroyed in reverse.
@@ -104,11 +117,14 @@ class ManagerProcess {
   Result<void> listen_health();
   Result<void> listen_metrics(const config::ManagerOptions& flags);
   Result<void> listen_webhooks(const config::ManagerOptions& flags);
+  // From now on the servers use what the Secret holds.
+  void keep_certificates();
   Result<std::unique_ptr<net::HttpServer>> listen(
       const BindAddress& address, std::optional<net::ServerTls> tls, wire::Handler& handler,
       std::function<Result<net::ServerTls>()> reload = {});
 
   ManagerSetup setup_;
+  net::TlsPolicy policy_ = tls_policy_of(setup_.document);
   Logger log_{"setup"};
   net::Loop loop_;
   net::Loop slow_loop_;  // metrics: their authorization waits for the API server
@@ -123,7 +139,9 @@ class ManagerProcess {
   std::unique_ptr<OffLoopHandler> webhook_handler_;
   std::unique_ptr<net::HttpServer> health_;
   std::unique_ptr<net::HttpServer> metrics_;
+  bool metrics_tls_ = false;
   std::unique_ptr<net::HttpServer> webhooks_;
+  std::unique_ptr<certificates::CertificateKeeper> keeper_;
 };
 
 Result<std::unique_ptr<net::HttpServer>> ManagerProcess::listen(
@@ -132,6 +150,7 @@ Result<std::unique_ptr<net::HttpServer>> ManagerProcess::listen(
   net::ServerOptions options;
   options.address = address.host;
   options.port = address.port;
+  if (tls) tls->policy = policy_;
   options.tls = std::move(tls);
   options.tls_reload = std::move(reload);
   options.body_limit = 16u << 20;  // an AdmissionReview holds old and new object
@@ -166,6 +185,7 @@ Result<void> ManagerProcess::listen_metrics(const config::ManagerOptions& flags)
   MetricsHandler::Authorizer authorizer;
   if (!flags.metrics_plain_http) {
     KUEUE_ASSIGN(tls, self_signed("kueue-metrics"));
+    metrics_tls_ = true;
     authorizer = make_token_authorizer(transport_);
   }
   metrics_handler_ = std::make_unique<MetricsHandler>([this] { return manager_->metrics_text(); },
@@ -187,20 +207,45 @@ Result<void> ManagerProcess::listen_webhooks(const config::ManagerOptions& flags
   hooks.noop.insert(flags.noop_webhooks.begin(), flags.noop_webhooks.end());
   webhooks_inner_ = std::make_unique<webhooks::Handler>(std::move(hooks));
   webhook_handler_ = std::make_unique<OffLoopHandler>(*webhooks_inner_, *webhook_executor_);
-  auto tls = read_cert_dir(folder);
-  std::function<Result<net::ServerTls>()> reload = [folder] { return read_cert_dir(folder); };
-  if (!tls.ok()) {
-    if (!setup_.document.get_bool({"internalCertManagement", "enable"}, true)) {
-      return make_error(ErrorCode::kUnavailable, "webhook.certDir: " + tls.error().message);
-    }
-    log_.info("No certificate for webhooks yet; serving with one of our own",
-              {{"certDir", folder}});
-    tls = self_signed("kueue-webhook-service.kueue-system.svc");
-    if (!tls.ok()) return std::move(tls).error();
-    reload = nullptr;
+  if (setup_.document.get_bool({"internalCertManagement", "enable"}, true)) {
+    // Until the Secret is read; nobody trusts it.
+    KUEUE_ASSIGN(net::ServerTls first, self_signed("kueue-webhook-service"));
+    KUEUE_ASSIGN(webhooks_, listen(address, std::move(first), *webhook_handler_));
+    return {};
   }
+  auto tls = read_cert_dir(folder, policy_);
+  if (!tls.ok())
+    return make_error(ErrorCode::kUnavailable, "webhook.certDir: " + tls.error().message);
+  auto reload = [folder, policy = policy_] { return read_cert_dir(folder, policy); };
   KUEUE_ASSIGN(webhooks_, listen(address, *std::move(tls), *webhook_handler_, std::move(reload)));
   return {};
+}
+
+void ManagerProcess::keep_certificates() {
+  const json::Value& document = setup_.document;
+  if (!document.get_bool({"internalCertManagement", "enable"}, true)) return;
+  certificates::KeeperOptions options;
+  options.namespace_ = setup_.options.namespace_;
+  options.secret = document.get_string({"internalCertManagement", "webhookSecretName"},
+                                       "kueue-webhook-server-cert");
+  options.services = {
+      std::string(document.get_string({"internalCertManagement", "webhookServiceName"},
+                                      "kueue-webhook-service")),
+      "kueue-visibility-server", "kueue-controller-manager-metrics-service"};
+  options.definitions = converted_definitions();
+  keeper_ = std::make_unique<certificates::CertificateKeeper>(
+      client_, *webhook_executor_, std::move(options),
+      [this](const certificates::ServingSet& set) {
+        for (auto* server : {&webhooks_, &metrics_}) {
+          if (!*server || (server == &metrics_ && !metrics_tls_)) continue;
+          const auto used = (*server)->set_tls({.cert_pem = set.serving.cert_pem,
+                                                .key_pem = set.serving.key_pem,
+                                                .policy = policy_});
+          if (!used.ok()) log_.info("certificates: " + used.error().message);
+        }
+      },
+      [log = log_](const std::string& line) { log.info(line); });
+  keeper_->start();
 }
 
 Result<void> ManagerProcess::start(const config::ManagerOptions& flags,
@@ -224,6 +269,7 @@ Result<void> ManagerProcess::start(const config::ManagerOptions& flags,
   KUEUE_TRY(listen_webhooks(flags));
   KUEUE_TRY(listen_metrics(flags));
   KUEUE_TRY(listen_health());
+  keep_certificates();
   manager_->start();
   log_.info("Started", {{"version", KUEUE_VERSION}, {"server", cluster.server}});
   return {};
@@ -233,6 +279,7 @@ void ManagerProcess::stop() {
   for (auto* server : {&health_, &webhooks_, &metrics_}) {
     if (*server) (*server)->stop(Duration::millis(500));
   }
+  if (keeper_) keeper_->stop();
   if (webhook_executor_) webhook_executor_->stop();
   if (manager_) manager_->stop();
   if (executor_) executor_->stop();

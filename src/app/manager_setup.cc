@@ -94,6 +94,20 @@ Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags) {
   return setup;
 }
 
+net::TlsPolicy tls_policy_of(const json::Value& document) {
+  net::TlsPolicy policy;
+  policy.tls13_only = document.get_string({"tls", "minVersion"}) == "VersionTLS13";
+  const json::Value* suites = document.find_path({"tls", "cipherSuites"});
+  if (suites != nullptr && suites->is_array())
+    for (const json::Value& suite : suites->as_array())
+      policy.cipher_suites.emplace_back(suite.string_or(""));
+  const json::Value* curves = document.find_path({"tls", "curvePreferences"});
+  if (curves != nullptr && curves->is_array())
+    for (const json::Value& curve : curves->as_array())
+      policy.groups.push_back(static_cast<int>(curve.int_or(0)));
+  return policy;
+}
+
 std::string describe_error(const Error& error) {
   std::string text = error.message;
   for (const ErrorCause& cause : error.causes) {

@@ -12,6 +12,7 @@
 #include "controllers/options.h"
 #include "json/value.h"
 #include "kube/leader_election.h"
+#include "net/http_server.h"
 
 namespace kueue::app {
 
@@ -25,6 +26,8 @@ struct ManagerSetup {
 
 // Every violation of the Configuration is one cause. Flags win over the file.
 Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags);
+// tls of the Configuration, for every port that speaks TLS.
+net::TlsPolicy tls_policy_of(const json::Value& document);
 // One line per cause, "metadata.name: text".
 std::string describe_error(const Error& error);
 

@@ -23,6 +23,19 @@
 
 namespace kueue::net {
 
+// What a server agrees to. The defaults are TLS 1.2 and the library's own choice.
+struct TlsPolicy {
+  bool tls13_only = false;
+  // Of TLS 1.2, by their IANA names ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"); empty = the
+  // library's choice. Suites of TLS 1.3 are not chosen.
+  std::vector<std::string> cipher_suites = {};
+  // IANA numbers of key exchange groups (23 = P-256, 29 = X25519), best first; empty = the
+  // library's choice. Those the library does not have are left out.
+  std::vector<int> groups = {};
+
+  bool operator==(const TlsPolicy&) const = default;
+};
+
 struct ServerTls {
   std::string cert_pem;  // with its chain
   std::string key_pem;
@@ -30,6 +43,7 @@ struct ServerTls {
   // groups. A client without one, or with a bad one, is served with an empty identity. "" = not
   // asked for.
   std::string client_ca_pem = {};
+  TlsPolicy policy = {};
 
   bool operator==(const ServerTls&) const = default;
 };

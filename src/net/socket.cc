@@ -132,10 +132,54 @@ std::string openssl_errors() {
   return text.empty() ? "unknown error" : text;
 }
 
+namespace {
+
+// OpenSSL's names of groups by their IANA number; "" for one it does not have.
+const char* group_name(int number) {
+  switch (number) {
+    case 23:
+      return "P-256";
+    case 24:
+      return "P-384";
+    case 25:
+      return "P-521";
+    case 29:
+      return "X25519";
+    case 30:
+      return "X448";
+  }
+  return "";
+}
+
+Result<void> apply_policy(SSL_CTX* ctx, const TlsContext::Options& options) {
+  if (options.tls13_only) SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION);
+  std::string suites;
+  for (const std::string& suite : options.cipher_suites) {
+    const std::string name = OPENSSL_cipher_name(suite.c_str());
+    if (suite.starts_with("TLS_AES_") || suite.starts_with("TLS_CHACHA20_")) continue;  // TLS 1.3
+    if (name.empty() || name == "(NONE)")
+      return make_error(ErrorCode::kInvalid, "cipher suite '" + suite + "' is not known");
+    suites += (suites.empty() ? "" : ":") + name;
+  }
+  if (!suites.empty() && SSL_CTX_set_cipher_list(ctx, suites.c_str()) != 1)
+    return make_error(ErrorCode::kInvalid, "cipher suites: " + openssl_errors());
+  std::string groups;
+  for (const int number : options.groups) {
+    const std::string name = group_name(number);
+    if (!name.empty()) groups += (groups.empty() ? "" : ":") + name;
+  }
+  if (!groups.empty() && SSL_CTX_set1_groups_list(ctx, groups.c_str()) != 1)
+    return make_error(ErrorCode::kInvalid, "key exchange groups: " + openssl_errors());
+  return {};
+}
+
+}  // namespace
+
 Result<std::shared_ptr<TlsContext>> TlsContext::server(const Options& options) {
   ERR_clear_error();
   SSL_CTX* ctx = new_context(TLS_server_method());
   std::shared_ptr<TlsContext> result(new TlsContext(ctx, false));
+  KUEUE_TRY(apply_policy(ctx, options));
   KUEUE_TRY(use_certificate(ctx, options));
   if (!options.ca_pem.empty()) {
     KUEUE_TRY(add_cas(ctx, options.ca_pem, true));

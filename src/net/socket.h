@@ -29,6 +29,10 @@ class TlsContext {
     std::string key_pem;
     std::string ca_pem;  // server: of client certificates; client: of the server, "" = the system's
     bool insecure = false;  // client: the server may be anybody
+    // Server only; see TlsPolicy.
+    bool tls13_only = false;
+    std::vector<std::string> cipher_suites = {};
+    std::vector<int> groups = {};
   };
   // kInvalid with OpenSSL's reason when PEM is unusable or key and certificate do not belong
   // together.
