@@ -63,6 +63,8 @@ Result<void> cluster_queue_up(Value& object) {
   object.erase_path({"spec", "admissionChecks"});
   object.erase_path({"status", "pendingWorkloadsStatus"});
   object.erase_path({"status", "fairSharing", "admissionFairSharingStatus"});
+  // As Kueue's conversion, which goes through structs, writes it.
+  if (object.find("status") == nullptr) object["status"] = Value::object();
   return {};
 }
 
@@ -199,8 +201,20 @@ Result<void> topologies(Value& object, Result<Value> (*convert)(const Value&)) {
   return {};
 }
 
+// As Kueue's conversion, which goes through structs, writes it.
+void template_metadata(Value& object) {
+  json::Array* pod_sets = array_at(object, {"spec", "podSets"});
+  if (pod_sets == nullptr) return;
+  for (Value& pod_set : *pod_sets) {
+    Value* pod = pod_set.find("template");
+    if (pod != nullptr && pod->is_object() && pod->find("metadata") == nullptr)
+      (*pod)["metadata"] = Value::object();
+  }
+}
+
 Result<void> workload_up(Value& object) {
   priority_up(object);
+  template_metadata(object);
   rename(object, {"status"}, "accumulatedPastExexcutionTimeSeconds",
          "accumulatedPastExecutionTimeSeconds");
   return topologies(object, &topology_up);

@@ -4,6 +4,7 @@
 #include "apiserver/core.h"
 #include "apiserver/json_scan.h"
 #include "json/json.h"
+#include "schema/prune.h"
 
 namespace kueue::apiserver {
 
@@ -16,6 +17,7 @@ Result<json::Value> convert(Core& core, json::Value object, const Served& target
   if (!resource.custom()) return convert_built_in(std::move(object), target);
   if (resource.conversion) return convert_by_webhook(core, resource, std::move(object), target);
   object["apiVersion"] = target.api_version;
+  if (target.info != nullptr) schema::prune(*target.info->type, object);
   return object;
 }
 

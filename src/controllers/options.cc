@@ -42,9 +42,21 @@ Result<Options> options_from(const api::config::Configuration& config, const Fea
       wait.backoff_max_seconds = strategy.backoff_max_seconds.value_or(wait.backoff_max_seconds);
     }
   }
-  if (config.metrics.has_value())
+  if (config.metrics.has_value()) {
     options.enable_cluster_queue_resources =
         config.metrics->enable_cluster_queue_resources.value_or(false);
+    if (gates.on(Gate::kCustomMetricLabels)) {
+      for (const auto& given : config.metrics->custom_labels) {
+        CustomMetricLabel& label = options.custom_labels.emplace_back();
+        label.name = given.name;
+        if (!given.source_kind.empty()) label.kind = given.source_kind;
+        label.annotation = given.source_annotation_key;
+        label.label = given.source_label_key;
+        if (label.label.empty() && label.annotation.empty()) label.label = given.name;
+        label.tracked = given.tracked_values;
+      }
+    }
+  }
   if (config.object_retention_policies.has_value() &&
       config.object_retention_policies->workloads.has_value()) {
     options.retention_after_finished = config.object_retention_policies->workloads->after_finished;

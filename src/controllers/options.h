@@ -26,6 +26,15 @@ struct WaitForPodsReady {
   int32_t backoff_max_seconds = 3600;
 };
 
+// A label or annotation of an object that becomes the metric label custom_NAME.
+struct CustomMetricLabel {
+  std::string name;
+  std::string kind = "ClusterQueue";  // or LocalQueue, Cohort
+  std::string label;                  // key; one of the two is empty
+  std::string annotation;
+  std::vector<std::string> tracked;  // other values are reported as one; empty = all are
+};
+
 struct Options {
   FeatureGates gates;
   engine::Settings engine;
@@ -41,6 +50,7 @@ struct Options {
   std::optional<WaitForPodsReady> wait_for_pods_ready = WaitForPodsReady{};
   bool jobs_wait_for_pods_ready = true;  // false: job reconcilers do not write it all the same
   bool enable_cluster_queue_resources = false;
+  std::vector<CustomMetricLabel> custom_labels;  // with the gate CustomMetricLabels
   std::optional<Duration> retention_after_finished;
   std::optional<Duration> retention_after_deactivated;
   // Threads per kind: "Job.batch" -> 5; 1 where not listed.

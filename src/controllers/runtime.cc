@@ -7,6 +7,7 @@
 #include "controllers/in_use.h"
 #include "controllers/jobs/batch_job/batch_job.h"
 #include "controllers/local_queue/local_queue.h"
+#include "controllers/metrics/custom_labels.h"
 #include "controllers/metrics/record.h"
 #include "controllers/names.h"
 #include "controllers/priority_class/priority_class.h"
@@ -73,6 +74,7 @@ Runtime::Runtime(ManagerDeps given)
     if (local_queues_) local_queues_->enqueue_after({key.namespace_, key.name}, kStatusDelay);
   };
   admission.attach();
+  connect_custom_labels();
   connect_queues();
   connect_workloads();
   connect_small_kinds();
@@ -193,8 +195,7 @@ void Runtime::connect_queues() {
     if (spec) enqueue_released();
     if (cohorts_ && spec) {
       for (const auto& side : {old, now})
-        if (side != nullptr && !side->spec.cohort_name.empty())
-          cohorts_->enqueue({"", side->spec.cohort_name});
+        if (side != nullptr) enqueue_cohorts(side->spec.cohort_name);
     }
   });
   stores.local_queues.add_handler([this](const auto& old, const auto& now) {
@@ -214,9 +215,43 @@ void Runtime::connect_queues() {
     if (!cohorts_) return;
     cohorts_->enqueue(key_of(old, now));
     for (const auto& side : {old, now})
-      if (side != nullptr && !side->spec.parent_name.empty())
-        cohorts_->enqueue({"", side->spec.parent_name});
+      if (side != nullptr) enqueue_cohorts(side->spec.parent_name);
   });
+}
+
+// A series with other values of such labels is another one: when they change, all about the object
+// is dropped and told again.
+void Runtime::connect_custom_labels() {
+  if (deps.options.custom_labels.empty()) return;
+  define_custom_labels(deps.options, metrics.registry);
+  for (const CustomMetricLabel& label : deps.options.custom_labels)
+    if (label.kind == "Workload" && deps.log)
+      deps.log("metrics.customLabels: " + label.name +
+               ": sourceKind Workload is not supported, the label is left out");
+  const auto follow = [this](auto& informer, metrics::Scope scope, auto forget) {
+    informer.add_handler([this, scope, forget](const auto& old, const auto& now) {
+      const kube::ObjectKey key = key_of(old, now);
+      const std::string object =
+          scope == metrics::Scope::kLocalQueue ? key.namespace_ + "/" + key.name : key.name;
+      if (now == nullptr) {
+        metrics.registry.erase_custom_labels(scope, object);
+        return;
+      }
+      auto values = custom_label_values(deps.options, scope, now->metadata);
+      if (metrics.registry.set_custom_labels(scope, object, std::move(values))) forget(key);
+    });
+  };
+  follow(stores.cluster_queues, metrics::Scope::kClusterQueue, [this](const kube::ObjectKey& key) {
+    metrics.forget_cluster_queue(key.name);
+    tally.report_again(key.name);
+    cluster_queue_changed(key.name);
+  });
+  follow(stores.local_queues, metrics::Scope::kLocalQueue, [this](const kube::ObjectKey& key) {
+    metrics.forget_local_queue(key.namespace_, key.name);
+    tally.report_again(key);
+  });
+  follow(stores.cohorts, metrics::Scope::kCohort,
+         [this](const kube::ObjectKey& key) { metrics.forget_cohort(key.name); });
 }
 
 void Runtime::connect_workloads() {
@@ -251,6 +286,10 @@ void Runtime::connect_small_kinds() {
   stores.flavors.add_handler([this](const auto& old, const auto& now) {
     if (now == nullptr || old == nullptr) enqueue_released();  // its topology
   });
+}
+
+void Runtime::enqueue_cohorts(const std::string& lowest) {
+  for (const std::string& cohort : cohorts_from(stores, lowest)) cohorts_->enqueue({"", cohort});
 }
 
 void Runtime::cluster_queue_changed(const std::string& name) {

@@ -46,11 +46,13 @@ struct Runtime {
   void make_core_controllers();
   void make_job_controllers();
   void connect_queues();
+  void connect_custom_labels();
   void connect_workloads();
   void connect_small_kinds();
   std::unique_ptr<kube::Controller> controller(const char* name, const char* group_kind,
                                                kube::Reconcile reconcile);
   void cluster_queue_changed(const std::string& name);
+  void enqueue_cohorts(const std::string& lowest);  // it and all above it
   void enqueue_workloads_of(const std::string& cluster_queue);
   void enqueue_workloads_of_queue(const kube::ObjectKey& local_queue);
   void enqueue_released();  // deleted flavors, checks and topologies that may be free now

@@ -101,6 +101,7 @@ struct AfsUsage {
   std::vector<std::pair<std::string, Nanos>> consumed;  // cpu in cores; sorted by resource
   std::vector<std::pair<Key, std::vector<std::pair<std::string, Nanos>>>> penalties;
   Instant last_update;
+  double value = 0;  // weighed, over the weight of the queue: what orders LocalQueues
 };
 
 enum class WorkloadPlace : uint8_t {

@@ -306,6 +306,7 @@ AfsUsage State::afs_usage(const Key& local_queue) const {
   out.known = true;
   out.consumed = named(account->consumed);
   out.last_update = account->last_update;
+  out.value = world_->local_usage[local.value];
   for (const auto& [id, penalty] : account->penalties)
     out.penalties.emplace_back(world_->object(id).key, named(penalty));
   std::sort(out.penalties.begin(), out.penalties.end());

@@ -161,6 +161,7 @@ void return_to_queue(World& world, WorkloadId id) {
   release(world, id);
   retry_for(world, id);
   world.record(id).scan.reset();
+  // While it backs off the next change of the object brings it back, to wait aside.
   if (w.requeue_at && *w.requeue_at > world.now)
     world.delayed[id] = *w.requeue_at;
   else
@@ -189,8 +190,7 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
     release(world, id);
     retry_for(world, id);
   } else if (was == Phase::kPending && is == Phase::kPending) {
-    if (!world.record(id).reservation && !world.delayed.contains(id))
-      push_or_update(world, id, &before);
+    if (!world.record(id).reservation) push_or_update(world, id, &before);
   } else if (was == Phase::kPending || was == Phase::kFinished) {
     remove_from_queue(world, id);
     world.delayed.erase(id);

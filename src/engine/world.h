@@ -185,8 +185,8 @@ struct World {
   std::vector<ShapeId> free_shapes;
 
   std::map<WorkloadId, SecondPassEntry> second_pass;
-  std::map<WorkloadId, Instant>
-      delayed;  // pushed to their queue at that time (backoff after losing a reservation)
+  // Looked at again at that time: the end of a backoff after losing a reservation.
+  std::map<WorkloadId, Instant> delayed;
   std::map<QuotaId, Instant>
       retries;                 // requested retries of inadmissible workloads: by node, due time
   std::set<QueueId> nonempty;  // queues with something in the heap

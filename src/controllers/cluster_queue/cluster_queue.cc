@@ -48,8 +48,10 @@ double limit_value(std::string_view resource, const std::optional<api::Quantity>
 }  // namespace
 
 ClusterQueueReconciler::View ClusterQueueReconciler::look(const std::string& name) const {
+  const auto queue = context_.stores->cluster_queues.get({"", name});
   return context_.admission->ask([&](const engine::State& state) {
-    return View{state.cluster_queue_activity(name), state.cluster_queue_status(name)};
+    return View{state.cluster_queue_activity(name), state.cluster_queue_status(name),
+                queue != nullptr && state.cohort_status(queue->spec.cohort_name).in_cycle};
   });
 }
 
@@ -137,7 +139,7 @@ void ClusterQueueReconciler::report(const v1beta2::ClusterQueue& queue, const Vi
   const std::vector<std::string> path = cohort_path(*context_.stores, name);
   const std::string root = path.empty() ? "" : path.back();
   m.cluster_queue_info.erase_matching({{"cluster_queue", name}});
-  m.cluster_queue_info.set({name, queue.spec.cohort_name, root}, 1);
+  if (!view.in_cycle) m.cluster_queue_info.set({name, queue.spec.cohort_name, root}, 1);
   if (context_.options->engine.fair_sharing.has_value()) {
     m.cluster_queue_weighted_share.set({name, queue.spec.cohort_name}, view.status.exact_share);
   }

@@ -18,6 +18,7 @@ class ClusterQueueReconciler {
   struct View {  // one consistent look at the engine
     engine::QueueActivity activity;
     engine::ClusterQueueStatus status;
+    bool in_cycle = false;  // its cohorts have no root
   };
   View look(const std::string& name) const;
   Result<void> write_status(const v1beta2::ClusterQueue& queue, const View& view);

@@ -62,7 +62,7 @@ CohortReconciler::Subtree CohortReconciler::subtree_of(const std::string& name,
         context_.admission->ask([&](const engine::State& state) {
           return state.cluster_queue_status(queue->metadata.name);
         });
-    tree.admitted += status.admitted;
+    tree.admitted[queue->metadata.name] = status.admitted;
     for (const engine::FlavorUsage& flavor : status.reservation)
       for (const engine::ResourceUsage& resource : flavor.resources)
         tree.reservations[{flavor.flavor, resource.resource}] += resource.total;
@@ -72,7 +72,7 @@ CohortReconciler::Subtree CohortReconciler::subtree_of(const std::string& name,
     tree.empty = false;
     const Subtree below = subtree_of(child->metadata.name, seen);
     add_offered(tree.quota, below.quota, child->spec.resource_groups);
-    tree.admitted += below.admitted;
+    tree.admitted.insert(below.admitted.begin(), below.admitted.end());
     for (const auto& [key, amount] : below.reservations) tree.reservations[key] += amount;
   }
   return tree;
@@ -84,16 +84,37 @@ bool CohortReconciler::is_parent(const std::string& name) const {
                      [&](const auto& cohort) { return cohort->spec.parent_name == name; });
 }
 
-void CohortReconciler::report(const std::string& name, const v1beta2::Cohort* cohort) const {
+bool CohortReconciler::silent(const std::string& name, bool exists, const Subtree& tree) {
+  std::lock_guard lock(mutex_);
+  if (exists) {
+    seen_.insert(name);
+    deleted_.erase(name);
+    return false;
+  }
+  if (seen_.erase(name) > 0) {
+    context_.metrics->forget_cohort(name);
+    deleted_[name] = tree;
+    return true;
+  }
+  const auto deleted = deleted_.find(name);
+  if (deleted == deleted_.end()) return false;
+  if (deleted->second == tree) return true;
+  deleted_.erase(deleted);
+  return false;
+}
+
+void CohortReconciler::report(const std::string& name, const v1beta2::Cohort* cohort) {
   metrics::Metrics& m = *context_.metrics;
   std::set<std::string> seen;
   const Subtree tree = subtree_of(name, seen);
+  if (silent(name, cohort != nullptr, tree)) return;
   if (tree.empty) {
     m.forget_cohort(name);
     return;
   }
   for (metrics::Family* family :
-       {&m.cohort_info, &m.cohort_subtree_quota, &m.cohort_subtree_resource_reservations})
+       {&m.cohort_info, &m.cohort_subtree_quota, &m.cohort_subtree_resource_reservations,
+        &m.cohort_subtree_admitted_active_workloads})
     family->erase_matching({{"cohort", name}});
   if (cohort != nullptr) {
     std::string root = name;
@@ -113,15 +134,20 @@ void CohortReconciler::report(const std::string& name, const v1beta2::Cohort* co
   for (const auto& [key, amount] : tree.reservations)
     m.cohort_subtree_resource_reservations.set({name, key.first, key.second},
                                                metric_value(key.second, amount));
-  m.cohort_subtree_admitted_active_workloads.set({name}, tree.admitted);
+  for (const auto& [queue, count] : tree.admitted)
+    m.cohort_subtree_admitted_active_workloads.set({name, queue}, count);
 }
 
 Result<kube::ReconcileResult> CohortReconciler::reconcile(const kube::ObjectKey& key) {
   auto cohort = context_.stores->cohorts.get(key);
-  if (context_.gates().on(Gate::kMetricsForCohorts)) report(key.name, cohort.get());
-  if (!context_.options->engine.fair_sharing.has_value()) return write_empty_status(cohort.get());
   const engine::CohortStatus view = context_.admission->ask(
       [&](const engine::State& state) { return state.cohort_status(key.name); });
+  if (view.in_cycle) {  // no tree, no numbers
+    context_.metrics->forget_cohort(key.name);
+    return kube::ReconcileResult{};
+  }
+  if (context_.gates().on(Gate::kMetricsForCohorts)) report(key.name, cohort.get());
+  if (!context_.options->engine.fair_sharing.has_value()) return write_empty_status(cohort.get());
   if (!view.known && cohort == nullptr) return kube::ReconcileResult{};
   context_.metrics->cohort_weighted_share.set({key.name}, view.exact_share);
   if (cohort == nullptr) return kube::ReconcileResult{};

@@ -301,8 +301,11 @@ Result<void> JobReconciler::create_workload(const Job& job) {
   recorder_.normal(reference(job), "CreatedWorkload", "Created Workload: " + full_name);
   if (context_.gates().on(Gate::kMetricForWorkloadCreationLatency)) {
     const Instant made = job.metadata().creation_timestamp.value_or(context_.now());
+    const bool by_queue = context_.gates().on(Gate::kCustomMetricLabels);
     context_.metrics->workload_creation_latency_seconds.observe(
-        {kind_.resource().kind}, std::max(0.0, (context_.now() - made).as_seconds()));
+        {kind_.resource().kind, by_queue ? workload->metadata.namespace_ : "",
+         by_queue ? workload->spec.queue_name : ""},
+        std::max(0.0, (context_.now() - made).as_seconds()));
   }
   return {};
 }

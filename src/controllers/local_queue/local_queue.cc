@@ -47,13 +47,18 @@ Result<kube::ReconcileResult> LocalQueueReconciler::reconcile(const kube::Object
     return kube::ReconcileResult{};
   }
   View view = context_.admission->ask([&](const engine::State& state) {
-    return View{state.cluster_queue_activity(queue->spec.cluster_queue),
-                state.local_queue_status({key.namespace_, key.name})};
+    return View{.cluster_queue = state.cluster_queue_activity(queue->spec.cluster_queue),
+                .status = state.local_queue_status({key.namespace_, key.name}),
+                .sample = {}};
   });
+  if (context_.options->engine.admission_fair_sharing.has_value() &&
+      context_.gates().on(Gate::kAdmissionFairSharing))
+    view.sample = context_.admission->sample_usage({key.namespace_, key.name});
   // Without its ClusterQueue nothing is queued yet, but waits all the same.
   if (!view.cluster_queue.known) view.status.pending = count_waiting(key);
   KUEUE_TRY(write_status(*queue, view));
   if (context_.gates().on(Gate::kLocalQueueMetrics)) report(*queue, view);
+  if (view.sample.has_value()) return kube::ReconcileResult{view.sample->next};
   return kube::ReconcileResult{};
 }
 
@@ -74,6 +79,15 @@ Result<void> LocalQueueReconciler::write_status(const v1beta2::LocalQueue& queue
   status.admitted_workloads = view.status.admitted;
   status.flavors_reservation = to_api(view.status.reservation);
   status.flavors_usage = to_api(view.status.usage);
+  if (view.sample.has_value() && view.sample->usage.known &&
+      (view.sample->taken || !status.fair_sharing.has_value())) {
+    v1beta2::AdmissionFairSharingStatus consumed;
+    for (const auto& [resource, amount] : view.sample->usage.consumed)
+      consumed.consumed_resources[resource] = bridge::quantity_of_nanos(amount);
+    consumed.last_update = view.sample->usage.last_update;
+    if (!status.fair_sharing.has_value()) status.fair_sharing.emplace();
+    status.fair_sharing->admission_fair_sharing_status = std::move(consumed);
+  }
   const Activity activity = activity_of(queue, view.cluster_queue);
   set_condition(status.conditions, kActive, activity.active, activity.reason, activity.message,
                 queue.metadata.generation.value_or(0), context_.now());
@@ -110,6 +124,9 @@ void LocalQueueReconciler::report(const v1beta2::LocalQueue& queue, const View& 
   }
   m.local_queue_reserving_active_workloads.set({name, space}, view.status.reserving);
   m.local_queue_admitted_active_workloads.set({name, space}, view.status.admitted);
+  if (view.sample.has_value() && view.sample->taken)
+    m.local_queue_admission_fair_sharing_usage.set({name, space, queue.spec.cluster_queue},
+                                                   view.sample->usage.value);
   const auto usage = [&](metrics::Family& family, const std::vector<engine::FlavorUsage>& all) {
     family.erase_matching({{"name", name}, {"namespace", space}});
     for (const engine::FlavorUsage& flavor : all) {

@@ -2,7 +2,10 @@
 // labels-conditions-events 3.
 #pragma once
 
+#include <optional>
+
 #include "controllers/context.h"
+#include "controllers/scheduler/admission.h"
 #include "controllers/stores.h"
 #include "engine/engine.h"
 #include "kube/controller.h"
@@ -18,6 +21,7 @@ class LocalQueueReconciler {
   struct View {
     engine::QueueActivity cluster_queue;
     engine::LocalQueueStatus status;
+    std::optional<Admission::Sample> sample;  // with admission fair sharing
   };
   int32_t count_waiting(const kube::ObjectKey& key) const;
   Result<void> write_status(const v1beta2::LocalQueue& queue, const View& view);

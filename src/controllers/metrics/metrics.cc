@@ -149,8 +149,9 @@ Metrics::Metrics()
           registry.add({"kueue_workload_creation_latency_seconds",
                         Type::kHistogram,
                         "Time from the creation of a job to that of its workload.",
-                        {"job_kind"},
-                        creation_buckets()})),
+                        {"job_kind", "namespace", "name"},
+                        creation_buckets(),
+                        {"namespace", "name"}})),
       pod_scheduling_gate_removal_seconds(
           registry.add({"kueue_pod_scheduling_gate_removal_seconds",
                         Type::kHistogram,
@@ -231,7 +232,9 @@ Metrics::Metrics()
           registry.add({"kueue_cohort_subtree_admitted_active_workloads",
                         Type::kGauge,
                         "Unfinished admitted workloads in the Cohort's subtree.",
-                        {"cohort"}})),
+                        {"cohort", "cluster_queue"},
+                        {},
+                        {"cluster_queue"}})),
       cohort_info(registry.add({"kueue_cohort_info",
                                 Type::kGauge,
                                 "Constant 1; where the Cohort stands in the hierarchy.",
@@ -378,6 +381,7 @@ void Metrics::forget_cluster_queue(std::string_view name) {
   cluster_queue_borrowing_limit.erase_matching({{"cluster_queue", name}});
   cluster_queue_lending_limit.erase_matching({{"cluster_queue", name}});
   cluster_queue_weighted_share.erase_matching({{"cluster_queue", name}});
+  cohort_subtree_admitted_active_workloads.erase_matching({{"cluster_queue", name}});
   multikueue_workloads_dispatched_total.erase_matching({{"cluster_queue", name}});
   multikueue_workloads_admitted_total.erase_matching({{"cluster_queue", name}});
 }

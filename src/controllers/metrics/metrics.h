@@ -43,7 +43,7 @@ class Metrics {
   Family& preempted_workloads_total;  // preempting_cluster_queue, reason
   Family& pods_ready_to_evicted_time_seconds;
   Family& workload_eviction_latency_seconds;
-  Family& workload_creation_latency_seconds;  // job_kind
+  Family& workload_creation_latency_seconds;  // job_kind; of which LocalQueue
   Family& pod_scheduling_gate_removal_seconds;
   Family& reserving_active_workloads;
   Family& admitted_active_workloads;

@@ -30,15 +30,19 @@ double seconds_between(Instant from, Instant to) {
 }  // namespace
 
 std::vector<std::string> cohort_path(const Stores& stores, std::string_view cluster_queue) {
-  std::vector<std::string> path;
   auto queue = stores.cluster_queues.get({"", std::string(cluster_queue)});
-  if (queue == nullptr) return path;
+  return queue == nullptr ? std::vector<std::string>()
+                          : cohorts_from(stores, queue->spec.cohort_name);
+}
+
+std::vector<std::string> cohorts_from(const Stores& stores, std::string_view cohort) {
+  std::vector<std::string> path;
   std::set<std::string, std::less<>> seen;
-  std::string name = queue->spec.cohort_name;
+  std::string name(cohort);
   while (!name.empty() && seen.insert(name).second) {
     path.push_back(name);
-    auto cohort = stores.cohorts.get({"", name});
-    name = cohort == nullptr ? "" : cohort->spec.parent_name;
+    const auto object = stores.cohorts.get({"", name});
+    name = object == nullptr ? "" : object->spec.parent_name;
   }
   return path;
 }

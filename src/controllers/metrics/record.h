@@ -11,6 +11,8 @@ namespace kueue::controllers {
 
 // Cohorts above a ClusterQueue, nearest first; a cycle is followed once around.
 std::vector<std::string> cohort_path(const Stores& stores, std::string_view cluster_queue);
+// A cohort and those above it, likewise; they need not exist as objects.
+std::vector<std::string> cohorts_from(const Stores& stores, std::string_view cohort);
 // When the workload began to wait: the last Requeued=True, else its creation.
 Instant queued_since(const v1beta2::Workload& workload);
 // Name of its priority class, "" without one: the label priority_class.

@@ -35,7 +35,7 @@ void append_escaped(std::string& out, std::string_view text, bool quotes) {
   }
 }
 
-using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
+using Labels = std::vector<std::pair<std::string, std::string>>;
 
 void append_series(std::string& out, std::string_view name, std::string_view suffix,
                    const Labels& labels, std::string_view bound, const std::string& value) {
@@ -77,9 +77,44 @@ std::string_view type_name(Type type) {
   return "untyped";
 }
 
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// From its name and labels: every family of a kind of object is labelled alike.
+Scope scope_of(const Description& description) {
+  const std::string_view name = description.name;
+  // Declared by Kueue with labels of the ClusterQueue and recorded without.
+  if (name == "kueue_pod_scheduling_gate_removal_seconds" || name.starts_with("multikueue_"))
+    return Scope::kNone;
+  if (has(description.labels, "name") && has(description.labels, "namespace"))
+    return Scope::kLocalQueue;
+  if (has(description.labels, "cluster_queue") ||
+      has(description.labels, "preempting_cluster_queue"))
+    return Scope::kClusterQueue;
+  return has(description.labels, "cohort") ? Scope::kCohort : Scope::kNone;
+}
+
 }  // namespace
 
-Family::Family(Description description) : description_(std::move(description)) {}
+bool CustomLabels::set(Scope scope, const std::string& object, std::vector<std::string> values) {
+  auto [at, inserted] = values_.try_emplace({scope, object}, values);
+  if (inserted || at->second == values) return false;
+  at->second = std::move(values);
+  return true;
+}
+
+void CustomLabels::append(Scope scope, const std::string& object,
+                          std::vector<std::pair<std::string, std::string>>& labels) const {
+  auto names = names_.find(scope);
+  if (names == names_.end()) return;
+  auto values = values_.find({scope, object});
+  for (size_t i = 0; i < names->second.size(); ++i)
+    labels.emplace_back(names->second[i], values == values_.end() ? "" : values->second[i]);
+}
+
+Family::Family(Description description)
+    : description_(std::move(description)), scope_(scope_of(description_)) {}
 
 void Family::add(const LabelValues& values, double by) {
   KUEUE_CHECK(values.size() == description_.labels.size(), "wrong number of label values");
@@ -142,35 +177,81 @@ size_t Family::size() const {
   return series_.size();
 }
 
+void Family::Series::add(const Series& other) {
+  value += other.value;
+  count += other.count;
+  if (buckets.size() < other.buckets.size()) buckets.resize(other.buckets.size());
+  for (size_t i = 0; i < other.buckets.size(); ++i) buckets[i] += other.buckets[i];
+}
+
+std::string Family::object_of(const LabelValues& values) const {
+  const auto value = [&](std::string_view label) -> std::string {
+    for (size_t i = 0; i < values.size(); ++i)
+      if (description_.labels[i] == label) return values[i];
+    return "";
+  };
+  switch (scope_) {
+    case Scope::kClusterQueue:
+      return value("cluster_queue") + value("preempting_cluster_queue");
+    case Scope::kLocalQueue:
+      return value("namespace") + "/" + value("name");
+    case Scope::kCohort:
+      return value("cohort");
+    case Scope::kNone:
+      return "";
+  }
+  return "";
+}
+
+Family::Shown Family::shown_labels(const LabelValues& values, const CustomLabels& custom) const {
+  Shown labels;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!has(description_.hidden, description_.labels[i]))
+      labels.emplace_back(description_.labels[i], values[i]);
+  if (custom.any(scope_)) custom.append(scope_, object_of(values), labels);
+  return labels;
+}
+
+void Family::expose_series(std::string& out, const Shown& labels, const Series& series) const {
+  const std::string& name = description_.name;
+  if (description_.type != Type::kHistogram) {
+    append_series(out, name, "", labels, "", number(series.value));
+    return;
+  }
+  uint64_t cumulative = 0;
+  for (size_t i = 0; i < series.buckets.size(); ++i) {
+    cumulative += series.buckets[i];
+    const bool last = i == description_.buckets.size();
+    append_series(out, name, "_bucket", labels, last ? "+Inf" : number(description_.buckets[i]),
+                  std::to_string(cumulative));
+  }
+  append_series(out, name, "_sum", labels, "", number(series.value));
+  append_series(out, name, "_count", labels, "", std::to_string(series.count));
+}
+
 void Family::expose(std::string& out,
-                    const std::vector<std::pair<std::string, std::string>>& constant) const {
+                    const std::vector<std::pair<std::string, std::string>>& constant,
+                    const CustomLabels& custom) const {
   std::lock_guard lock(mutex_);
   if (series_.empty()) return;
-  const std::string& name = description_.name;
-  out += "# HELP " + name + ' ';
+  out += "# HELP " + description_.name + ' ';
   append_escaped(out, description_.help, false);
-  out += "\n# TYPE " + name + ' ';
+  out += "\n# TYPE " + description_.name + ' ';
   out += type_name(description_.type);
   out += '\n';
-  for (const auto& [values, series] : series_) {
-    Labels labels(constant.begin(), constant.end());
-    for (size_t i = 0; i < values.size(); ++i)
-      labels.emplace_back(description_.labels[i], values[i]);
+  const auto complete = [&](Shown labels) {
+    labels.insert(labels.end(), constant.begin(), constant.end());
     std::sort(labels.begin(), labels.end());
-    if (description_.type != Type::kHistogram) {
-      append_series(out, name, "", labels, "", number(series.value));
-      continue;
-    }
-    uint64_t cumulative = 0;
-    for (size_t i = 0; i < series.buckets.size(); ++i) {
-      cumulative += series.buckets[i];
-      const bool last = i == description_.buckets.size();
-      append_series(out, name, "_bucket", labels, last ? "+Inf" : number(description_.buckets[i]),
-                    std::to_string(cumulative));
-    }
-    append_series(out, name, "_sum", labels, "", number(series.value));
-    append_series(out, name, "_count", labels, "", std::to_string(series.count));
+    return labels;
+  };
+  if (description_.hidden.empty()) {
+    for (const auto& [values, series] : series_)
+      expose_series(out, complete(shown_labels(values, custom)), series);
+    return;
   }
+  std::map<Shown, Series> sums;
+  for (const auto& [values, series] : series_) sums[shown_labels(values, custom)].add(series);
+  for (const auto& [labels, series] : sums) expose_series(out, complete(labels), series);
 }
 
 Family& Registry::add(Description description) {
@@ -203,6 +284,22 @@ void Registry::exempt_from_constant_labels(std::string name) {
   exempt_.push_back(std::move(name));
 }
 
+void Registry::define_custom_labels(Scope scope, std::vector<std::string> names) {
+  std::lock_guard lock(mutex_);
+  custom_.define(scope, std::move(names));
+}
+
+bool Registry::set_custom_labels(Scope scope, const std::string& object,
+                                 std::vector<std::string> values) {
+  std::lock_guard lock(mutex_);
+  return custom_.set(scope, object, std::move(values));
+}
+
+void Registry::erase_custom_labels(Scope scope, const std::string& object) {
+  std::lock_guard lock(mutex_);
+  custom_.erase(scope, object);
+}
+
 void Registry::clear_gauges() {
   std::lock_guard lock(mutex_);
   for (auto& [name, family] : families_) {
@@ -216,7 +313,7 @@ std::string Registry::expose() const {
   static const std::vector<std::pair<std::string, std::string>> none;
   for (const auto& [name, family] : families_) {
     const bool exempt = std::find(exempt_.begin(), exempt_.end(), name) != exempt_.end();
-    family->expose(out, exempt ? none : constant_);
+    family->expose(out, exempt ? none : constant_, custom_);
   }
   return out;
 }

@@ -54,6 +54,12 @@ void WorkloadTally::report_again(const kube::ObjectKey& local_queue) {
       count(share, 0);
 }
 
+void WorkloadTally::report_again(const std::string& cluster_queue) {
+  std::lock_guard lock(mutex_);
+  for (const auto& [share, n] : counts_)
+    if (share.cluster_queue == cluster_queue) count(share, 0);
+}
+
 void WorkloadTally::replace(const kube::ObjectKey& key, std::optional<Share> now) {
   auto held = shares_.find(key);
   if (held != shares_.end()) {

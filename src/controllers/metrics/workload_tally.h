@@ -23,6 +23,7 @@ class WorkloadTally {
   void update_queue(const kube::ObjectKey& local_queue);
   // Sets the gauges of a queue again after its series were dropped.
   void report_again(const kube::ObjectKey& local_queue);
+  void report_again(const std::string& cluster_queue);
 
  private:
   struct Share {  // what one Workload counts for

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bridge/quantities.h"
 #include "bridge/to_engine.h"
 #include "bridge/workload_status.h"
 #include "controllers/metrics/record.h"
@@ -82,7 +83,9 @@ void Admission::attach() {
       [](const auto& o) -> engine::Event {
         return engine::LocalQueueChanged{bridge::to_engine(o)};
       },
-      [](const auto& o) -> engine::Event {
+      [this](const auto& o) -> engine::Event {
+        std::lock_guard lock(mutex_);
+        sampled_.erase(engine_key(o.metadata));
         return engine::LocalQueueDeleted{engine_key(o.metadata)};
       }));
   stores.namespaces.add_handler(feeder(
@@ -103,8 +106,58 @@ void Admission::start() {
     std::lock_guard lock(mutex_);
     if (running_) return;
     running_ = true;
+    seed_consumed();
   }
   request_cycle();
+}
+
+// With the lock held. What LocalQueues had consumed when another manager, or this one before a
+// restart, last wrote it down. The time in between does not count.
+void Admission::seed_consumed() {
+  if (!context_.options->engine.admission_fair_sharing.has_value() ||
+      !context_.gates().on(Gate::kAdmissionFairSharing))
+    return;
+  for (const auto& queue : context_.stores->local_queues.list()) {
+    const auto& fair = queue->status.fair_sharing;
+    if (!fair.has_value() || !fair->admission_fair_sharing_status.has_value()) continue;
+    engine::ConsumedUsage stored{engine_key(queue->metadata), {}, context_.now()};
+    for (const auto& [resource, amount] : fair->admission_fair_sharing_status->consumed_resources)
+      stored.consumed.emplace_back(resource, bridge::nanos_of(amount));
+    const engine::AfsUsage known = state_.afs_usage(stored.local_queue);
+    for (const auto& [resource, amount] : known.consumed) {
+      auto same = std::find_if(stored.consumed.begin(), stored.consumed.end(),
+                               [&](const auto& entry) { return entry.first == resource; });
+      if (same == stored.consumed.end()) {
+        stored.consumed.emplace_back(resource, amount);
+      } else {
+        same->second += amount;
+      }
+    }
+    if (known.known) stored.last_update = known.last_update;
+    state_.apply(stored);
+  }
+}
+
+Admission::Sample Admission::sample_usage(const engine::Key& local_queue) {
+  Sample sample;
+  sample.next = context_.options->engine.admission_fair_sharing->sampling_interval;
+  Changes changes;
+  {
+    std::lock_guard lock(mutex_);
+    const Instant now = context_.now();
+    sample.usage = state_.afs_usage(local_queue);
+    const Duration passed = now - sample.usage.last_update;
+    if (!sampled_.insert(local_queue).second && sample.usage.known && passed < sample.next) {
+      sample.next = sample.next - passed;
+      return sample;
+    }
+    state_.apply(engine::SampleUsage{local_queue, now});
+    sample.usage = state_.afs_usage(local_queue);
+    sample.taken = sample.usage.known;
+    changes = take_changes();
+  }
+  tell(changes);
+  return sample;
 }
 
 void Admission::stop() {
@@ -397,8 +450,10 @@ Admission::Outcome Admission::write_admit(const engine::Admit& command) {
         before = workload;
         wrote = true;
         bridge::apply_admit(workload, command, status);
-        // They tell what a waiting workload asks for; now the admission does.
-        workload.status.resource_requests.clear();
+        // They tell what a waiting workload asks for; now the admission does. As Kueue's merge
+        // patches leave them in place, so do ours.
+        if (!context_.gates().on(Gate::kWorkloadRequestUseMergePatch))
+          workload.status.resource_requests.clear();
         return StatusEdit::kWrite;
       });
   if (!written.ok()) return outcome_of(written.error());

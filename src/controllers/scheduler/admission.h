@@ -56,6 +56,15 @@ class Admission {
   // Why the workload can never be admitted as it is, "" when it can.
   std::string misconfigured(const v1beta2::Workload& workload) const;
 
+  // What a LocalQueue has consumed, for its status; sampled anew when the interval has passed since
+  // the last time. Only with admission fair sharing.
+  struct Sample {
+    engine::AfsUsage usage;
+    bool taken = false;  // now: the status has to say so
+    Duration next;       // when to ask again
+  };
+  Sample sample_usage(const engine::Key& local_queue);
+
   // Asks the engine under the lock. `question` must be quick and must not call back.
   template <typename Question>
   auto ask(Question question) const {
@@ -75,6 +84,7 @@ class Admission {
   };
 
   void feed(const engine::Event& event);
+  void seed_consumed();
   void sync_workload(const engine::Key& key);
   void apply_newest(const engine::Key& key);
   void refeed_namespace(const std::string& name);
@@ -123,6 +133,7 @@ class Admission {
     int64_t generation = 0;
   };
   std::map<engine::Key, Known> known_;  // which object the engine knows
+  std::set<engine::Key> sampled_;       // LocalQueues whose status is in the ledger
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -177,9 +177,12 @@ void apply_event(World& world, const SampleUsage& e) {
   if (!local.valid() || !world.settings.admission_fair_sharing) return;
   world.now = std::max(world.now, e.now);
   LedgerAccount& account = world.ledger.open(local, world.now);
-  if (world.settings.admission_fair_sharing->half_life.ns <= 0)
+  if (world.settings.admission_fair_sharing->half_life.ns <= 0) {
     account.consumed.clear();  // no memory
-  decay(world, local, account);
+    account.last_update = world.now;
+  } else {
+    decay(world, local, account);
+  }
   refresh_local_usage(world, local);
 }
 
