@@ -340,8 +340,11 @@ int run(std::span<const std::string> arguments, const Hooks& hooks, Terminal& te
   if (arguments.empty() || arguments[0] == "help" || arguments[0] == "--help" ||
       arguments[0] == "-h") {
     const Command* about = arguments.size() > 1 ? find_command(arguments[1]) : nullptr;
-    terminal.out(about != nullptr && !about->raw ? command_help("kueue", *about, kClusterFlags)
-                                                 : overview());
+    if (about != nullptr && about->raw) {
+      const std::string help[] = {"--help"};
+      return hooks.manager(help, terminal);
+    }
+    terminal.out(about != nullptr ? command_help("kueue", *about, kClusterFlags) : overview());
     return arguments.empty() ? kUsage : kOk;
   }
   const std::string name = arguments[0] == "--version" ? "version" : arguments[0];
