@@ -397,7 +397,12 @@ TEST_F(CommandLine, OtherCommands) {
   EXPECT_EQ(run_line({"version", "--client"}, false), kOk);
   EXPECT_EQ(run_line({"crds", "-o", "json"}, false), kOk);
   EXPECT_EQ(json::parse(terminal_.out_text)->find("items")->as_array().size(), 11u);
-  EXPECT_EQ(run_line({"install"}, false), kUsage);
+  EXPECT_EQ(run_line({"install", "-n", "queues", "--image", "r/kueue:1"}, false), kOk);
+  EXPECT_NE(terminal_.out_text.find("image: r/kueue:1\n"), std::string::npos);
+  EXPECT_EQ(terminal_.out_text.find("kueue-system"), std::string::npos);
+  EXPECT_EQ(run_line({"install", "--only", "crd"}, false), kUsage);
+  EXPECT_NE(terminal_.err_text.find("the parts are: namespace, crds"), std::string::npos);
+  EXPECT_EQ(run_line({"install", "--namespace", "No"}, false), kUsage);
   EXPECT_EQ(run_line({"install", "--only", "webhooks"}, false), kOk);
   for (const char* shell : {"bash", "zsh", "fish"}) {
     EXPECT_EQ(run_line({"completion", shell}, false), kOk);
