@@ -41,7 +41,7 @@ class Chooser {
   // Spreads `need` units and `leaders` over the domains; empty when they do not hold it. `found` =
   // what they would hold.
   std::vector<Chosen> spread(const std::vector<int32_t>& nodes, int32_t need, int32_t leaders,
-                             int32_t unit, bool anew, int64_t* found) const;
+                             int32_t unit, int64_t* found) const;
   // On `level` or above it: the domains that hold everything. False = failure_ says why.
   bool find_level(size_t level);
   bool single_domain(const std::vector<int32_t>& nodes, int32_t need);
@@ -99,8 +99,7 @@ size_t Chooser::best_fit(const std::vector<int32_t>& nodes, int32_t need, int32_
 }
 
 std::vector<Chosen> Chooser::spread(const std::vector<int32_t>& nodes, int32_t need,
-                                    int32_t leaders, int32_t unit, bool anew,
-                                    int64_t* found) const {
+                                    int32_t leaders, int32_t unit, int64_t* found) const {
   std::vector<Chosen> out;
   std::vector<int32_t> left = sorted(nodes, leaders > 0);
   int32_t per_unit = unit == 0 ? shape_.slice_size : unit;
@@ -131,8 +130,7 @@ std::vector<Chosen> Chooser::spread(const std::vector<int32_t>& nodes, int32_t n
     out.push_back({left[pick], take * per_unit, leaders});
     remaining -= take;
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(pick));
-    // Over the whole topology the rest is looked at anew; on the way down it keeps its order.
-    if (anew) left = sorted(left, false);
+    left = sorted(left, false);
   }
   for (size_t i = 0; remaining > 0 && i < left.size(); ++i) {
     if (!least_free_ && units(left[i], unit).plain >= remaining) {
@@ -225,7 +223,7 @@ bool Chooser::find_level(size_t level) {
   }
   if (level > 0 && !shape_.unconstrained) return find_level(level - 1);
   int64_t found = 0;
-  current_ = spread(all, need, shape_.leaders, 0, true, &found);
+  current_ = spread(all, need, shape_.leaders, 0, &found);
   if (!current_.empty()) return true;
   failure_ = not_fit(found);
   return false;
@@ -240,12 +238,12 @@ bool Chooser::descend() {
       for (const Chosen& c : current_)
         below.insert(below.end(), tree_.nodes[ix(c.node)].children.begin(),
                      tree_.nodes[ix(c.node)].children.end());
-      next = spread(below, shape_.count / shape_.slice_size, shape_.leaders, 0, false, nullptr);
+      next = spread(below, shape_.count / shape_.slice_size, shape_.leaders, 0, nullptr);
     } else {
       int32_t unit = shape_.unit_below(level + 1);
       for (const Chosen& c : current_) {
-        std::vector<Chosen> part = spread(tree_.nodes[ix(c.node)].children, c.pods / unit,
-                                          c.leaders, unit, false, nullptr);
+        std::vector<Chosen> part =
+            spread(tree_.nodes[ix(c.node)].children, c.pods / unit, c.leaders, unit, nullptr);
         if (part.empty() && (c.pods > 0 || c.leaders > 0)) return false;
         next.insert(next.end(), part.begin(), part.end());
       }
