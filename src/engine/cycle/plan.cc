@@ -175,10 +175,7 @@ Plan plan(State& state, const CycleInput& input) {
     result.why.recomputations = std::move(cycle.recomputations);
   }
   finish(world, result, done, rejected);
-  for (Entry& entry : crowded) {
-    entry.message.clear();
-    return_entry(world, result, entry);
-  }
+  for (Entry& entry : crowded) return_entry(world, result, entry);
   return result;
 }
 
