@@ -390,10 +390,7 @@ bool queue_second_pass(World& world, WorkloadId id, int32_t iteration) {
   ++iteration;
   Duration delay =
       Duration::seconds(std::min<int64_t>(30, int64_t{1} << std::min(iteration - 1, 10)));
-  auto [it, inserted] =
-      world.second_pass.try_emplace(id, SecondPassEntry{world.now + delay, iteration, false});
-  if (!inserted && !it->second.ready && world.now + delay < it->second.due)
-    it->second = {world.now + delay, iteration, false};
+  world.second_pass.try_emplace(id, SecondPassEntry{world.now + delay, iteration, false});
   return true;
 }
 
