@@ -116,10 +116,10 @@ bool same_gate_states(const Workload& a, const Workload& b) {
 // Whether something changed that may make an inadmissible workload admissible (section 3,
 // PushOrUpdate).
 bool changed_in_effect(const Workload& before, const Workload& now) {
-  return before.priority != now.priority || before.active != now.active ||
-         before.queue_name != now.queue_name || !same_pod_sets(before, now) ||
-         before.boost_text != now.boost_text || before.reclaimable != now.reclaimable ||
-         before.misconfigured != now.misconfigured ||
+  return before.priority != now.priority || before.names_priority != now.names_priority ||
+         before.active != now.active || before.queue_name != now.queue_name ||
+         !same_pod_sets(before, now) || before.boost_text != now.boost_text ||
+         before.reclaimable != now.reclaimable || before.misconfigured != now.misconfigured ||
          !same_condition(before, now, ConditionType::kEvicted) ||
          !same_condition(before, now, ConditionType::kRequeued) || !same_gate_states(before, now);
 }
