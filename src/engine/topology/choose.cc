@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/topology/balanced.h"
+
 namespace kueue::engine {
 namespace {
 
@@ -15,7 +17,9 @@ class Chooser {
         shape_(shape),
         counts_(counts),
         least_free_(shape.unconstrained && world.gate(Gate::kTASProfileMixed)),
-        by_affinity_(world.gate(Gate::kTASRespectNodeAffinityPreferred)) {}
+        by_affinity_(world.gate(Gate::kTASRespectNodeAffinityPreferred)),
+        balanced_(world.gate(Gate::kTASBalancedPlacement) && !shape.required &&
+                  !shape.unconstrained && shape.required_domain < 0) {}
 
   Choice run();
 
@@ -46,6 +50,8 @@ class Chooser {
   bool find_level(size_t level);
   bool single_domain(const std::vector<int32_t>& nodes, int32_t need);
   bool descend();
+  // An even spread, where it is wanted and there is one.
+  bool balance();
   std::string not_fit(int64_t fit);
 
   const TopologyTree& tree_;
@@ -53,9 +59,11 @@ class Chooser {
   const TreeCounts& counts_;
   bool least_free_;
   bool by_affinity_;
+  bool balanced_;  // an even spread is wanted
   size_t level_ = 0;
   int32_t first_ = -1;
   std::vector<Chosen> current_;
+  bool keep_shares_ = false;  // domains above the slices have settled shares
   std::string failure_;
   bool blames_nodes_ = false;
 };
@@ -233,7 +241,14 @@ bool Chooser::find_level(size_t level) {
 bool Chooser::descend() {
   for (size_t level = level_; level + 1 < tree_.levels.size(); ++level) {
     std::vector<Chosen> next;
-    if (level < shape_.slice_level) {
+    if (level < shape_.slice_level && keep_shares_) {
+      for (const Chosen& c : current_) {
+        std::vector<Chosen> part = spread(tree_.nodes[ix(c.node)].children,
+                                          c.pods / shape_.slice_size, c.leaders, 0, nullptr);
+        if (part.empty()) return false;
+        next.insert(next.end(), part.begin(), part.end());
+      }
+    } else if (level < shape_.slice_level) {
       std::vector<int32_t> below;
       for (const Chosen& c : current_)
         below.insert(below.end(), tree_.nodes[ix(c.node)].children.begin(),
@@ -254,16 +269,29 @@ bool Chooser::descend() {
   return true;
 }
 
+bool Chooser::balance() {
+  if (!balanced_) return false;
+  Balanced found = balanced_domains(tree_, shape_, counts_);
+  if (found.domains.empty()) return false;
+  current_ = std::move(found.domains);
+  level_ = found.level;
+  keep_shares_ = true;
+  if (descend()) return true;
+  keep_shares_ = false;
+  return false;
+}
+
 Choice Chooser::run() {
   Choice out;
-  if (!find_level(shape_.level)) {
+  bool balanced = balance();
+  if (!balanced && !find_level(shape_.level)) {
     out.failure = std::move(failure_);
     out.blames_nodes = blames_nodes_;
     return out;
   }
   // Not even one slice: there is nothing to place.
   if (shape_.count < shape_.slice_size && shape_.leaders == 0) return out;
-  if (!descend()) {
+  if (!balanced && !descend()) {
     out.failure = not_fit(0);
     out.blames_nodes = true;
     return out;
