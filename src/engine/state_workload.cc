@@ -128,6 +128,7 @@ void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> nex
       leave_local(world, id);
     }
     join_local(world, id, local);
+    count_in_own_local(world, id);
   }
   std::vector<ShapeId> shapes;
   for (const PodSet& ps : next->pod_sets) shapes.push_back(use_shape(world, ps.pod));
@@ -230,6 +231,7 @@ void apply_event(World& world, const WorkloadChanged& e) {
     on_created(world, id);
   else
     on_updated(world, id, *before);
+  update_not_ready(world, id);
   queue_second_pass(world, id, 0);
 }
 

@@ -42,16 +42,21 @@ void Forest::mark_dirty(QuotaId id) {
   dirty_.push_back(id);
 }
 
+void Forest::mark_reshaped(QuotaId id) {
+  nodes_[id].reshaped = true;
+  mark_dirty(id);
+}
+
 // Moves the node below the parent that its spec names. Both trees are rebuilt at settle().
 void Forest::link(QuotaId id) {
   QuotaId parent = nodes_[id].parent_name.empty() ? QuotaId() : cohort_node(nodes_[id].parent_name);
   QuotaNode& n = nodes_[id];
-  mark_dirty(id);
-  mark_dirty(n.root);
+  mark_reshaped(id);
+  mark_reshaped(n.root);
   if (n.parent == parent) return;
   if (n.parent.valid()) {
     std::erase(nodes_[n.parent].children, id);
-    mark_dirty(n.parent);
+    mark_reshaped(n.parent);
   }
   n.parent = parent;
   if (!parent.valid()) return;
@@ -62,7 +67,7 @@ void Forest::link(QuotaId id) {
     return x.queue != y.queue ? y.queue : x.name < y.name;
   };
   p.children.insert(std::lower_bound(p.children.begin(), p.children.end(), id, less), id);
-  mark_dirty(parent);
+  mark_reshaped(parent);
 }
 
 void Forest::set(QuotaId id, const std::string& parent, std::vector<QuotaSpec> quotas,
@@ -134,12 +139,15 @@ void Forest::rebuild(QuotaId root) {
   std::vector<bool> seen(nodes_.size(), false);
   seen[root.value] = true;
   bool cycle = nodes_[root].parent.valid();
+  bool reshaped = false;  // else only usage of a new flavor or resource came in
   Tree& tree = trees_[root.value];
   tree.frs.clear();
   for (size_t i = 0; i < order.size(); ++i) {
     QuotaNode& n = nodes_[order[i]];
     n.root = root;
     n.in_cycle = cycle;
+    reshaped = reshaped || n.reshaped;
+    n.reshaped = false;
     n.depth = i == 0 ? 0 : nodes_[n.parent].depth + 1;
     is_dirty_[order[i].value] = false;
     for (const QuotaSpec& q : n.quotas) tree.frs.push_back(q.fr);
@@ -155,7 +163,7 @@ void Forest::rebuild(QuotaId root) {
   fill_quotas(order, tree);
   fill_usage(order, tree);
   fill_potential(order, tree);
-  if (rebuilt)
+  if (rebuilt && reshaped)
     for (QuotaId id : order)
       if (nodes_[id].queue) rebuilt(id);
 }

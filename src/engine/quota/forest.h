@@ -40,6 +40,8 @@ struct QuotaNode {
   double weight = 1;
   std::vector<QuotaSpec> quotas;
 
+  bool reshaped = false;  // quotas or place in the tree changed since settle()
+
   // Derived by settle():
   QuotaId parent;
   std::vector<QuotaId> children;  // cohorts first, each kind by name
@@ -71,7 +73,8 @@ class Forest {
   void set_active(QuotaId queue, bool active);
 
   // Rebuilds the trees whose structure changed; a no-op otherwise. Must be called before any of the
-  // questions below. Calls `rebuilt` for each ClusterQueue node of these trees, when set.
+  // questions below. Calls `rebuilt` for each ClusterQueue node of trees whose shape or quota
+  // changed, when set.
   void settle();
   std::function<void(QuotaId)> rebuilt;
 
@@ -130,6 +133,7 @@ class Forest {
                bool queue);
   int32_t height_of(QuotaId id) const;
   void mark_dirty(QuotaId id);
+  void mark_reshaped(QuotaId id);
   void link(QuotaId id);
   void rebuild(QuotaId root);
   void fill_quotas(const std::vector<QuotaId>& order, const Tree& tree);

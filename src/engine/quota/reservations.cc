@@ -37,17 +37,16 @@ void count_locals(World& world, const Reservation& r, int32_t sign) {
   world.changed_locals.insert(r.local);
 }
 
-// While anybody holds quota whose pods are not ready, blockAdmission holds everybody back; the last
-// one to become ready, or to go, is news to all queues.
-void update_not_ready(World& world, WorkloadId id, bool holds) {
-  if (holds && !world.object(id).is_true(ConditionType::kPodsReady))
+}  // namespace
+
+// The last one to become ready, or to go, is news to all queues.
+void update_not_ready(World& world, WorkloadId id) {
+  if (world.record(id).reservation && !world.object(id).is_true(ConditionType::kPodsReady))
     world.not_ready.insert(id);
   else if (world.not_ready.erase(id) > 0 && world.not_ready.empty() &&
            world.settings.block_admission)
     world.touch_all();
 }
-
-}  // namespace
 
 Usage admission_usage(World& world, const Workload& w, const Admission& admission) {
   Usage usage;
@@ -114,7 +113,7 @@ void reserve(World& world, WorkloadId id, QueueId queue, Admission admission, bo
   r.reservation = std::move(reservation);
   count_locals(world, *r.reservation, 1);
   add_placed(world, *r.reservation);
-  update_not_ready(world, id, true);
+  update_not_ready(world, id);
   world.changed_queues.insert(queue);
   world.touch_tree(queue);
 }
@@ -138,10 +137,18 @@ void release(World& world, WorkloadId id) {
   ++world.tree_releases[world.forest.at(q.node).root.value];
   count_locals(world, reservation, -1);
   remove_placed(world, reservation);
-  update_not_ready(world, id, false);
   world.changed_queues.insert(reservation.queue);
   world.touch_tree(reservation.queue);
   r.reservation.reset();
+  update_not_ready(world, id);
+}
+
+void count_in_own_local(World& world, WorkloadId id) {
+  WorkloadRecord& r = world.record(id);
+  if (!r.reservation || r.reservation->local == r.local) return;
+  count_locals(world, *r.reservation, -1);
+  r.reservation->local = r.local;
+  count_locals(world, *r.reservation, 1);
 }
 
 void sync_reservation(World& world, WorkloadId id) {

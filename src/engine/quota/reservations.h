@@ -17,6 +17,10 @@ void reserve(World& world, WorkloadId id, QueueId queue, Admission admission, bo
              bool admitted, Instant since);
 // No-op when it has none.
 void release(World& world, WorkloadId id);
+// After the workload named another LocalQueue while it holds quota: that one counts it now.
+void count_in_own_local(World& world, WorkloadId id);
+// While anybody holds quota whose pods are not ready, blockAdmission holds everybody back.
+void update_not_ready(World& world, WorkloadId id);
 // Brings a reservation in line with the object as delivered; makes or drops it as the object says.
 void sync_reservation(World& world, WorkloadId id);
 // A ClusterQueue appeared or went: its reservations start or cease to count in its tree.

@@ -169,6 +169,10 @@ CaseScript::Events CaseScript::events(const CaseLine& line) {
     now_ = std::max(now_, at(line.name()));
     return {TimePassed{now_}};
   }
+  if (verb == "wait") {
+    now_ = now_ + (at(line.name()) - Instant{});
+    return {TimePassed{now_}};
+  }
   if (verb == "retry") return {FlushRetries{}};
   Key key{line.get("ns", "ns"), line.name()};
   if (verb == "delete") {
