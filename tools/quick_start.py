@@ -137,17 +137,22 @@ class Stage:
         self._set("Pod", key, "gone" if event == "DELETED" else phase, "deleted" if event == "DELETED" else phase)
 
 
-def apply(kueue, kubeconfig, path, verb="apply"):
-    subprocess.run([kueue, verb, "-f", str(path), "--kubeconfig", kubeconfig], check=True, stdin=subprocess.DEVNULL)
+def apply(stage, kueue, kubeconfig, path, text=None):
+    """`kueue apply` of a file, or of text when path is "-"; what it answers is printed as one more kind of line."""
+    done = subprocess.run([kueue, "apply", "-f", str(path), "--kubeconfig", kubeconfig], check=True, text=True,
+                          input=text or "", stdout=subprocess.PIPE)
+    for line in done.stdout.splitlines():
+        stage.say("apply    " + line)
 
 
 def scene_quick_start(stage, kueue, kubeconfig):
-    print("\n== Scene 1: five Jobs of three one-CPU pods, quota for nine CPUs: three run, the rest wait ==", flush=True)
-    apply(kueue, kubeconfig, ROOT / "examples/quick-start/queues.yaml")
+    print("\n== Scene 1: five Jobs of three one-CPU pods, quota for nine CPUs: three run, the rest wait ==\n"
+          "   (Jobs created within one second are equally old: either may come first)", flush=True)
+    apply(stage, kueue, kubeconfig, ROOT / "examples/quick-start/queues.yaml")
     manifest = (ROOT / "examples/quick-start/job.yaml").read_text()
     for index in range(1, 6):
         text = manifest.replace("generateName: sample-job-", f"name: sample-job-{index}")
-        subprocess.run([kueue, "apply", "-f", "-", "--kubeconfig", kubeconfig], check=True, input=text.encode())
+        apply(stage, kueue, kubeconfig, "-", text)
     stage.wait(lambda: len(stage.jobs("running", "sample-job-")) + len(stage.jobs("finished", "sample-job-")) >= 3,
                "three Jobs to be released")
     stage.wait(lambda: len(stage.jobs("finished", "sample-job-")) == 5, "all five Jobs to finish")
@@ -157,8 +162,8 @@ def scene_quick_start(stage, kueue, kubeconfig):
 def scene_gang(stage, kueue, kubeconfig):
     print("\n== Scene 2: two Jobs of eight one-GPU pods on eight GPUs: one after the other, never half of each ==", flush=True)
     stage.together.clear()
-    apply(kueue, kubeconfig, ROOT / "examples/gang/queues.yaml")
-    apply(kueue, kubeconfig, ROOT / "examples/gang/jobs.yaml")
+    apply(stage, kueue, kubeconfig, ROOT / "examples/gang/queues.yaml")
+    apply(stage, kueue, kubeconfig, ROOT / "examples/gang/jobs.yaml")
     stage.wait(lambda: len(stage.jobs("finished", "train-")) == 2, "both training Jobs to finish")
     both = {"default/train-a", "default/train-b"}
     check(not any(both <= group for group in stage.together), "the two Jobs never had pods running at the same time")
@@ -166,8 +171,8 @@ def scene_gang(stage, kueue, kubeconfig):
 
 def scene_cohort(stage, kueue, kubeconfig):
     print("\n== Scene 3: two teams of four CPUs in one cohort: one borrows what the other leaves idle ==", flush=True)
-    apply(kueue, kubeconfig, ROOT / "examples/cohort/queues.yaml")
-    apply(kueue, kubeconfig, ROOT / "examples/cohort/jobs.yaml")
+    apply(stage, kueue, kubeconfig, ROOT / "examples/cohort/queues.yaml")
+    apply(stage, kueue, kubeconfig, ROOT / "examples/cohort/jobs.yaml")
     stage.wait(lambda: {"team-a/big", "team-b/own"} <= set(stage.jobs("finished")), "both teams' Jobs to finish")
     big = next(w for w, job in stage.owners.items() if job == "team-a/big")
     check(stage.states["Workload", big] == "finished", "team-a ran six CPUs with a quota of four")

@@ -47,6 +47,33 @@ TEST_F(Crud, CreateReadDelete) {
             "configmaps \"x\" not found");
 }
 
+TEST_F(Crud, EventsCarryEmptyTimes) {
+  constexpr std::string_view kCore = "/api/v1/namespaces/default/events";
+  constexpr std::string_view kNew = "/apis/events.k8s.io/v1/namespaces/default/events";
+  const Answer made = client->post(
+      kNew,
+      R"({"metadata":{"name":"e"},"eventTime":"2026-03-01T11:59:50.000000Z","type":"Normal",
+          "reason":"R","action":"A","reportingController":"c","reportingInstance":"i",
+          "regarding":{"kind":"Pod","namespace":"default","name":"p"}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  const auto is_null = [](const json::Value& object, std::string_view field) {
+    const json::Value* found = object.find(field);
+    return found != nullptr && found->is_null();
+  };
+  EXPECT_TRUE(is_null(made.json, "deprecatedLastTimestamp")) << made.body;
+  const Answer core = client->get(std::string(kCore) + "/e");
+  EXPECT_TRUE(is_null(core.json, "lastTimestamp")) << core.body;
+  EXPECT_TRUE(is_null(core.json, "firstTimestamp")) << core.body;
+  EXPECT_EQ(core.json.get_string({"reportingComponent"}), "c");
+  const Answer old = client->post(
+      kCore,
+      R"({"metadata":{"name":"f"},"lastTimestamp":"2026-03-01T11:59:50Z","type":"Normal",
+          "reason":"R","involvedObject":{"kind":"Pod","namespace":"default","name":"p"}})");
+  ASSERT_EQ(old.status, 201) << old.body;
+  EXPECT_EQ(old.json.get_string({"lastTimestamp"}), "2026-03-01T11:59:50Z");
+  EXPECT_TRUE(is_null(old.json, "eventTime")) << old.body;
+}
+
 TEST_F(Crud, RefusesBadInput) {
   const struct {
     std::string_view path, body, message;

@@ -26,6 +26,7 @@ void secret_validate_update(const Call& call, const json::Value& object, const j
 void node_create(Call& call, json::Value& object);
 void service_defaults(json::Value& object);
 void service_create(Call& call, json::Value& object);
+void event_defaults(json::Value& object);
 void event_validate(const Call& call, const json::Value& object, Causes& causes);
 
 // batch and apps

@@ -180,6 +180,22 @@ void service_create(Call& call, json::Value& object) {
   set_default(*spec, "ipFamilyPolicy", "SingleStack");
 }
 
+// An Event's times and source are never absent, only empty: 'kubectl get events --sort-by
+// .lastTimestamp' looks for the field.
+void event_defaults(json::Value& object) {
+  const bool core = object.get_string({"apiVersion"}) == "v1";
+  const auto fill = [&](const char* key, json::Value value) {
+    if (object.find(key) == nullptr) object[key] = std::move(value);
+  };
+  fill(core ? "source" : "deprecatedSource", json::Value::object());
+  fill(core ? "firstTimestamp" : "deprecatedFirstTimestamp", json::Value());
+  fill(core ? "lastTimestamp" : "deprecatedLastTimestamp", json::Value());
+  fill("eventTime", json::Value());
+  if (!core) return;
+  fill("reportingComponent", "");
+  fill("reportingInstance", "");
+}
+
 void event_validate(const Call& call, const json::Value& object, Causes& causes) {
   (void)call;
   const std::string_view about = object.get_string({"involvedObject", "namespace"});

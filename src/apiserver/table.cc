@@ -5,6 +5,7 @@
 #include "apiserver/json_scan.h"
 #include "apiserver/table_cells.h"
 #include "apiserver/view.h"
+#include "base/age.h"
 #include "json/json.h"
 
 namespace kueue::apiserver {

@@ -25,9 +25,6 @@ struct BuiltinTable {
 // nullptr: the kind has no columns of its own.
 const BuiltinTable* builtin_table(std::string_view group, std::string_view plural);
 
-// "45s", "3m12s", "5h7m", "2d3h", "400d", "2y30d" as kubectl writes ages; "<invalid>" for times
-// ahead of now by 2 s or more.
-std::string human_duration(Duration d);
 // Age of a time stamp in an object; "<unknown>" when it is absent or no time.
 std::string age(std::string_view time_text, Instant now);
 

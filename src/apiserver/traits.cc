@@ -33,7 +33,9 @@ Table core_table() {
                     .name = Traits::Name::kLabel,
                     .set_defaults = kinds::service_defaults,
                     .prepare_create = kinds::service_create};
-  t["/events"] = {.create_on_update = true, .validate = kinds::event_validate};
+  t["/events"] = {.create_on_update = true,
+                  .set_defaults = kinds::event_defaults,
+                  .validate = kinds::event_validate};
   t["/endpoints"] = {.create_on_update = true};
   t["/limitranges"] = {.create_on_update = true};
   t["/replicationcontrollers"] = {.generation = true,

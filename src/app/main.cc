@@ -1,5 +1,6 @@
 // kueue: one program for the playground, the manager and the command line.
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/connect.h"
@@ -10,7 +11,10 @@
 
 int main(int argc, char** argv) {
   kueue::net::ignore_sigpipe();
-  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  // Under the name of Kueue's own program it is that program: Deployments name it and its flags.
+  if (argc > 0 && std::string_view(argv[0]).ends_with("/manager"))
+    arguments.insert(arguments.begin(), "manager");
   kueue::cli::Terminal& terminal = kueue::cli::system_terminal();
   kueue::cli::Hooks hooks;
   hooks.connect = [](const kueue::kube::ClientConfig& config) {

@@ -228,10 +228,14 @@ void ManagerProcess::keep_certificates() {
   options.namespace_ = setup_.options.namespace_;
   options.secret = document.get_string({"internalCertManagement", "webhookSecretName"},
                                        "kueue-webhook-server-cert");
-  options.services = {
-      std::string(document.get_string({"internalCertManagement", "webhookServiceName"},
-                                      "kueue-webhook-service")),
-      "kueue-visibility-server", "kueue-controller-manager-metrics-service"};
+  const std::string service(document.get_string({"internalCertManagement", "webhookServiceName"},
+                                                "kueue-webhook-service"));
+  // An installation under another name has all its services under that name.
+  static constexpr std::string_view kSuffix = "-webhook-service";
+  const std::string name =
+      service.ends_with(kSuffix) ? service.substr(0, service.size() - kSuffix.size()) : "kueue";
+  options.services = {service, name + "-visibility-server",
+                      name + "-controller-manager-metrics-service"};
   options.definitions = converted_definitions();
   keeper_ = std::make_unique<certificates::CertificateKeeper>(
       client_, *webhook_executor_, std::move(options),

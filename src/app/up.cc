@@ -52,7 +52,7 @@ std::string greeting(const Playground& playground, bool colours) {
   out += "\nIn another terminal:\n  export KUBECONFIG=" + options.kubeconfig + "\n";
   out +=
       "  kubectl get nodes                     (or: kueue get nodes)\n"
-      "  kubectl apply -f queues.yaml          (or: kueue apply -f queues.yaml)\n"
+      "  kubectl apply -f FILE                 (or: kueue apply -f FILE)\n"
       "  kubectl get workloads -A -w           (or: kueue get workloads -A -w)\n"
       "  kueue describe workload NAME          why it waits\n"
       "\nCtrl-C ends it.\n";

@@ -231,6 +231,7 @@ std::shared_ptr<const engine::Workload> to_engine(const api::v1beta2::Workload& 
   out->queue_name = w.spec.queue_name;
   out->active = w.spec.active.value_or(true);
   out->priority = w.spec.priority.value_or(0);
+  out->names_priority = w.spec.priority.has_value();
   LimitSummary limits = summarize(around.limit_ranges);
   std::vector<std::string> over_limits, out_of_range;
   for (size_t i = 0; i < w.spec.pod_sets.size(); ++i) {

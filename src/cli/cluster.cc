@@ -198,7 +198,14 @@ Result<ResourceType> Cluster::find_type(const std::string& word) {
     names.push_back(type.plural);
     names.push_back(type.singular);
   }
-  const std::string near = nearest(wanted, names);
+  std::string near = nearest(wanted, names);
+  // "wl" for "kwl": too short for a measure of nearness.
+  for (const ResourceType& type : *all) {
+    for (const std::string& name : type.short_names) {
+      const bool inside = wanted.size() > 1 && name.find(wanted) != std::string::npos;
+      if (near.empty() && inside) near = name;
+    }
+  }
   return make_error(ErrorCode::kNotFound,
                     "the server doesn't have a resource type \"" + word + "\"" +
                         (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
@@ -250,7 +257,11 @@ std::string error_text(const Error& error) {
   const bool from_server =
       !ours && (!error.kind.empty() || !error.causes.empty() ||
                 error.code == ErrorCode::kForbidden || error.code == ErrorCode::kUnauthorized);
-  if (!from_server) return "error: " + error.message + "\n";
+  if (!from_server) {
+    const bool refused = error.message.find("Connection refused") != std::string::npos;
+    return "error: " + error.message + "\n" +
+           (refused ? "Does the server run? 'kueue up' starts a playground.\n" : "");
+  }
   return "Error from server (" + std::string(wire::status_reason(error.code)) +
          "): " + error.message + "\n";
 }

@@ -180,7 +180,19 @@ constexpr Flag kInstallFlags[] = {
     {.name = "only",
      .kind = FlagKind::kList,
      .value_name = "PARTS",
-     .help = "Some of: crds, webhooks."},
+     .help =
+         "Some of: namespace, crds, rbac, config, services, deployment, visibility, flowcontrol, "
+         "webhooks."},
+    {.name = "namespace",
+     .letter = 'n',
+     .value_name = "NAME",
+     .fallback = "kueue-system",
+     .help = "Where the manager runs."},
+    {.name = "image",
+     .value_name = "IMAGE",
+     .fallback = "kueue-cpp:latest",
+     .help = "The manager's image."},
+    {.name = "no-descriptions", .kind = FlagKind::kBool, .help = "CRDs without documentation."},
 };
 constexpr Flag kVersionFlags[] = {
     {.name = "client", .kind = FlagKind::kBool, .help = "Do not ask the server."},
@@ -249,7 +261,10 @@ constexpr Command kCommands[] = {
      .cluster = false},
     {.name = "install",
      .summary = "Print manifests for a real cluster",
-     .examples = "  kueue install --only crds,webhooks | kubectl apply --server-side -f -",
+     .text = "Everything, or the parts named by --only. CRDs are too large for client-side apply.",
+     .examples =
+         "  kueue install --image REGISTRY/kueue-cpp:TAG | kubectl apply --server-side -f -\n"
+         "  kueue install --only crds | kubectl apply --server-side -f -",
      .flags = kInstallFlags,
      .max_arguments = 0,
      .cluster = false},
@@ -340,8 +355,11 @@ int run(std::span<const std::string> arguments, const Hooks& hooks, Terminal& te
   if (arguments.empty() || arguments[0] == "help" || arguments[0] == "--help" ||
       arguments[0] == "-h") {
     const Command* about = arguments.size() > 1 ? find_command(arguments[1]) : nullptr;
-    terminal.out(about != nullptr && !about->raw ? command_help("kueue", *about, kClusterFlags)
-                                                 : overview());
+    if (about != nullptr && about->raw) {
+      const std::string help[] = {"--help"};
+      return hooks.manager(help, terminal);
+    }
+    terminal.out(about != nullptr ? command_help("kueue", *about, kClusterFlags) : overview());
     return arguments.empty() ? kUsage : kOk;
   }
   const std::string name = arguments[0] == "--version" ? "version" : arguments[0];

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <map>
 
+#include "base/age.h"
+#include "cli/cluster.h"
 #include "cli/table.h"
 #include "json/json.h"
 #include "kube/fake_transport.h"
@@ -175,6 +177,13 @@ TEST_F(CommandLine, GetErrors) {
   EXPECT_EQ(run_line({"get", "worklods"}), kFailed);
   EXPECT_NE(terminal_.err_text.find("did you mean \"workloads\"?"), std::string::npos)
       << terminal_.err_text;
+  EXPECT_EQ(run_line({"get", "wl"}), kFailed);
+  EXPECT_NE(terminal_.err_text.find("did you mean \"kwl\"?"), std::string::npos)
+      << terminal_.err_text;
+  EXPECT_EQ(error_text(make_error(ErrorCode::kUnavailable,
+                                  "cannot connect to 127.0.0.1:1: Connection refused")),
+            "error: cannot connect to 127.0.0.1:1: Connection refused\n"
+            "Does the server run? 'kueue up' starts a playground.\n");
   EXPECT_EQ(run_line({"get"}), kUsage);
   EXPECT_EQ(run_line({"get", "workloads", "--outptu=yaml"}), kUsage);
   EXPECT_NE(terminal_.err_text.find("did you mean --output?"), std::string::npos)
@@ -270,13 +279,92 @@ TEST_F(CommandLine, DescribeWorkloadSaysWhyItWaits) {
             std::string::npos)
       << waiting;
   EXPECT_NE(waiting.find("main   3      cpu=1"), std::string::npos) << waiting;
-  EXPECT_NE(describe("").find("no decision yet"), std::string::npos);
+  EXPECT_NE(describe("").find("LocalQueue \"lq\" does not exist in namespace \"work\""),
+            std::string::npos);
   EXPECT_NE(
       describe(
           R"(,"status":{"admission":{"clusterQueue":"cq"},"conditions":[{"type":"QuotaReserved","status":"True"},
                         {"type":"Admitted","status":"True"}]})")
           .find("Admitted by ClusterQueue cq"),
       std::string::npos);
+  const std::string fewer = describe(
+      R"(,"status":{"admission":{"clusterQueue":"cq","podSetAssignments":[{"name":"main","count":2}]}})");
+  EXPECT_NE(fewer.find("main   2 of 3   cpu=1"), std::string::npos) << fewer;
+}
+
+TEST_F(CommandLine, DescribeOfAnUndecidedWorkloadLooksAtItsQueues) {
+  const std::string base = "/apis/kueue.x-k8s.io/v1beta2/";
+  answer(std::string("GET ") + kWorkloads + "/x",
+         R"({"metadata":{"name":"x","namespace":"work"},"spec":{"queueName":"lq"}})");
+  const auto standing = [&] {
+    EXPECT_EQ(run_line({"describe", "workload", "x"}), kOk) << terminal_.err_text;
+    const size_t start = terminal_.out_text.find("Waits");
+    return terminal_.out_text.substr(start, terminal_.out_text.find('\n', start) - start);
+  };
+  const std::string local = "GET " + base + "namespaces/work/localqueues/lq";
+  answer(local, R"({"spec":{"clusterQueue":"cq","stopPolicy":"Hold"}})");
+  EXPECT_EQ(standing(), "Waits: LocalQueue \"lq\" is stopped: spec.stopPolicy is Hold");
+  answer(local, R"({"spec":{"clusterQueue":"cq"}})");
+  EXPECT_EQ(standing(), "Waits: ClusterQueue \"cq\" of LocalQueue \"lq\" does not exist");
+  const struct {
+    const char* queue;
+    const char* text;
+  } cases[] = {
+      {"{}", "Waits: no decision yet; ClusterQueue \"cq\" has no status: does the manager run?"},
+      {R"({"status":{"conditions":[{"type":"Active","status":"False","message":"is stopped."}]}})",
+       "Waits: ClusterQueue \"cq\" is inactive: is stopped."},
+      {R"({"spec":{"queueingStrategy":"StrictFIFO"},
+           "status":{"pendingWorkloads":2,"conditions":[{"type":"Active","status":"True"}]}})",
+       "Waits: not its turn yet in ClusterQueue \"cq\" (2 pending; StrictFIFO: none passes the "
+       "first)"},
+      {R"({"status":{"pendingWorkloads":3,"conditions":[{"type":"Active","status":"True"}]}})",
+       "Waits: not its turn yet in ClusterQueue \"cq\" (3 pending; those before it wait for "
+       "quota)"},
+  };
+  for (const auto& c : cases) {
+    answer("GET " + base + "clusterqueues/cq", c.queue);
+    EXPECT_EQ(standing(), c.text);
+  }
+}
+
+TEST_F(CommandLine, DescribeAlignsFieldsAndKeepsKeysAsTheyAre) {
+  answer("GET /apis/kueue.x-k8s.io/v1beta2/clusterqueues/cq",
+         R"({"metadata":{"name":"cq","uid":"u","annotations":{"a":"b",
+              "kubectl.kubernetes.io/last-applied-configuration":"{}\n"}},
+             "spec":{"cohortName":"c","stopPolicy":"None","labels":{"x.io/job-name":"j"}}})");
+  EXPECT_EQ(run_line({"describe", "cq", "cq"}), kOk) << terminal_.err_text;
+  EXPECT_EQ(terminal_.out_text,
+            "Name:         cq\n"
+            "Labels:       <none>\n"
+            "Annotations:  a=b\n"
+            "API Version:  kueue.x-k8s.io/v1beta2\n"
+            "Kind:         ClusterQueue\n"
+            "Metadata:\n"
+            "  UID:  u\n"
+            "Spec:\n"
+            "  Cohort Name:  c\n"
+            "  Labels:\n"
+            "    x.io/job-name:  j\n"
+            "  Stop Policy:  None\n"
+            "Events:       <none>\n");
+}
+
+TEST_F(CommandLine, DescribeShowsAges) {
+  answer(std::string("GET ") + kWorkloads + "/x",
+         R"({"metadata":{"name":"x","namespace":"work"},"status":{"conditions":[
+              {"type":"Admitted","status":"False","reason":"R","lastTransitionTime":"2001-01-01T00:00:00Z","message":"m"}]}})");
+  answer("GET /api/v1/namespaces/work/events",
+         R"({"items":[{"type":"Normal","reason":"E","eventTime":"2001-01-01T00:00:00.000000Z",
+              "reportingComponent":"c","message":"m"}]})");
+  EXPECT_EQ(run_line({"describe", "workload", "x"}), kOk) << terminal_.err_text;
+  const std::string years =
+      human_duration(system_clock().now() - *parse_time("2001-01-01T00:00:00Z"));
+  EXPECT_NE(terminal_.out_text.find("Admitted   False    R        " + years + "   m\n"),
+            std::string::npos)
+      << terminal_.out_text;
+  EXPECT_NE(terminal_.out_text.find("Normal   E        " + years + "   c      m\n"),
+            std::string::npos)
+      << terminal_.out_text;
 }
 
 TEST_F(CommandLine, DeleteWaitsUntilGone) {
@@ -301,13 +389,20 @@ TEST_F(CommandLine, OtherCommands) {
   EXPECT_EQ(run_line({"--help"}, false), kOk);
   EXPECT_EQ(run_line({"help", "get"}, false), kOk);
   EXPECT_NE(terminal_.out_text.find("--field-selector"), std::string::npos);
+  EXPECT_EQ(run_line({"help", "manager"}, false), 43);
+  EXPECT_EQ(manager_arguments_, (std::vector<std::string>{"--help"}));
   EXPECT_EQ(run_line({"get", "-h"}, false), kOk);
   EXPECT_EQ(run_line({"aply"}, false), kUsage);
   EXPECT_NE(terminal_.err_text.find("did you mean \"apply\"?"), std::string::npos);
   EXPECT_EQ(run_line({"version", "--client"}, false), kOk);
   EXPECT_EQ(run_line({"crds", "-o", "json"}, false), kOk);
   EXPECT_EQ(json::parse(terminal_.out_text)->find("items")->as_array().size(), 11u);
-  EXPECT_EQ(run_line({"install"}, false), kUsage);
+  EXPECT_EQ(run_line({"install", "-n", "queues", "--image", "r/kueue:1"}, false), kOk);
+  EXPECT_NE(terminal_.out_text.find("image: r/kueue:1\n"), std::string::npos);
+  EXPECT_EQ(terminal_.out_text.find("kueue-system"), std::string::npos);
+  EXPECT_EQ(run_line({"install", "--only", "crd"}, false), kUsage);
+  EXPECT_NE(terminal_.err_text.find("the parts are: namespace, crds"), std::string::npos);
+  EXPECT_EQ(run_line({"install", "--namespace", "No"}, false), kUsage);
   EXPECT_EQ(run_line({"install", "--only", "webhooks"}, false), kOk);
   for (const char* shell : {"bash", "zsh", "fish"}) {
     EXPECT_EQ(run_line({"completion", shell}, false), kOk);

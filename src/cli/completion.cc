@@ -61,6 +61,8 @@ std::string bash_script() {
     std::string words = words_of_flags(command);
     if (takes_types(command)) words = std::string(kTypes) + " " + words;
     if (command.name == "completion") words = "bash zsh fish";
+    if (command.raw)
+      words = "$(\"${COMP_WORDS[0]}\" manager --help 2>/dev/null | grep -o '^  --[a-z-]*')";
     out += "    " + std::string(command.name) + ") words=\"" + words + "\" ;;\n";
   }
   out +=
@@ -102,6 +104,12 @@ std::string zsh_script() {
       "  fi\n"
       "  case $words[2] in\n";
   for (const Command& command : commands()) {
+    if (command.raw) {
+      out += "    " + std::string(command.name) +
+             ") compadd -- ${(f)\"$($words[1] manager --help 2>/dev/null | grep -o -- "
+             "'--[a-z][a-z-]*' | sort -u)\"} ;;\n";
+      continue;
+    }
     out += "    " + std::string(command.name) + ") _arguments -s";
     const auto add = [&](const Flag& flag) {
       std::string value;
@@ -151,6 +159,9 @@ std::string fish_script() {
     }
     if (takes_types(command)) out += when + " -a '" + kTypes + "'\n";
     if (command.name == "completion") out += when + " -a 'bash zsh fish'\n";
+    if (command.raw)
+      out += when +
+             " -a '(kueue manager --help 2>/dev/null | string match -r -g \"^  (--[a-z-]+)\")'\n";
   }
   return out;
 }

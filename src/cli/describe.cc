@@ -2,6 +2,7 @@
 // stands and why it waits; other kinds show their fields.
 #include <algorithm>
 
+#include "base/age.h"
 #include "cli/actions.h"
 #include "cli/table.h"
 #include "json/json.h"
@@ -9,8 +10,14 @@
 namespace kueue::cli {
 namespace {
 
+// "creationTimestamp" -> "Creation Timestamp". What is no field name stays as it is: keys of labels
+// and resources.
 std::string title(std::string_view name) {
-  // "creationTimestamp" -> "Creation Timestamp"
+  if (name == "uid") return "UID";
+  const bool field = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  });
+  if (!field) return std::string(name);
   std::string out;
   for (size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
@@ -31,11 +38,13 @@ bool is_scalar(const json::Value& value) { return !value.is_object() && !value.i
 
 void print_tree(const json::Value& value, size_t indent, std::string* out);
 
-void print_member(const std::string& key, const json::Value& value, size_t indent,
+// `width` is that of the longest label beside this one, so that values stand below each other.
+void print_member(const std::string& key, const json::Value& value, size_t indent, size_t width,
                   std::string* out) {
   const std::string pad(indent, ' ');
   if (is_scalar(value)) {
-    *out += pad + key + ":  " + scalar(value) + "\n";
+    *out += pad + key + ":" + std::string(width - display_width(key) + 2, ' ') + scalar(value);
+    *out += "\n";
   } else {
     *out += pad + key + ":\n";
     print_tree(value, indent + 2, out);
@@ -45,10 +54,14 @@ void print_member(const std::string& key, const json::Value& value, size_t inden
 void print_tree(const json::Value& value, size_t indent, std::string* out) {
   if (value.is_object()) {
     std::vector<const json::Object::Member*> members;
-    for (const auto& member : value.as_object()) members.push_back(&member);
+    size_t width = 0;
+    for (const auto& member : value.as_object()) {
+      members.push_back(&member);
+      if (is_scalar(member.second)) width = std::max(width, display_width(title(member.first)));
+    }
     std::sort(members.begin(), members.end(), [](auto* a, auto* b) { return a->first < b->first; });
     for (const auto* member : members)
-      print_member(title(member->first), member->second, indent, out);
+      print_member(title(member->first), member->second, indent, width, out);
     return;
   }
   if (!value.is_array()) {
@@ -65,7 +78,11 @@ void print_map(const char* name, const json::Value* map, std::string* out) {
     return;
   }
   std::vector<std::string> lines;
-  for (const auto& [key, value] : map->as_object()) lines.push_back(key + "=" + scalar(value));
+  for (const auto& [key, value] : map->as_object()) {
+    std::string text = scalar(value);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    lines.push_back(key + "=" + text);
+  }
   std::sort(lines.begin(), lines.end());
   bool first = true;
   for (const std::string& line : lines) {
@@ -95,8 +112,51 @@ bool is_true(const json::Value* one) {
   return one != nullptr && one->get_string({"status"}) == "True";
 }
 
+std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
+
+// What a workload without any decision waits for, from the queues it is in.
+std::string undecided(const Context& context, const ResourceType& type,
+                      const json::Value& workload) {
+  const std::string queue(workload.get_string({"spec", "queueName"}));
+  const std::string ns(workload.get_string({"metadata", "namespace"}));
+  if (queue.empty()) return "no queue: spec.queueName is empty";
+  ResourceType queues = type;
+  queues.plural = "localqueues";
+  const auto local = context.cluster.request("GET", Cluster::path(queues, ns, queue));
+  if (!local.ok()) {
+    if (local.error().code != ErrorCode::kNotFound) return "no decision yet";
+    return "LocalQueue " + quoted(queue) + " does not exist in namespace " + quoted(ns);
+  }
+  const std::string_view held = local->get_string({"spec", "stopPolicy"}, "None");
+  if (held != "None")
+    return "LocalQueue " + quoted(queue) + " is stopped: spec.stopPolicy is " + std::string(held);
+  const std::string name(local->get_string({"spec", "clusterQueue"}));
+  queues.plural = "clusterqueues";
+  queues.namespaced = false;
+  const auto cluster_queue = context.cluster.request("GET", Cluster::path(queues, "", name));
+  if (!cluster_queue.ok()) {
+    if (cluster_queue.error().code != ErrorCode::kNotFound) return "no decision yet";
+    return "ClusterQueue " + quoted(name) + " of LocalQueue " + quoted(queue) + " does not exist";
+  }
+  const json::Value* active = condition(*cluster_queue, "Active");
+  if (active == nullptr)
+    return "no decision yet; ClusterQueue " + quoted(name) +
+           " has no status: does the manager run?";
+  if (!is_true(active)) {
+    return "ClusterQueue " + quoted(name) +
+           " is inactive: " + std::string(active->get_string({"message"}));
+  }
+  const bool strict = cluster_queue->get_string({"spec", "queueingStrategy"}) == "StrictFIFO";
+  return "not its turn yet in ClusterQueue " + quoted(name) + " (" +
+         std::to_string(cluster_queue->get_int({"status", "pendingWorkloads"})) + " pending" +
+         (strict ? "; StrictFIFO: none passes the first" : "; those before it wait for quota") +
+         ")";
+}
+
 // One sentence: where the workload stands and, when it waits, what for.
-std::string standing(const json::Value& workload, bool colours) {
+std::string standing(const Context& context, const ResourceType& type,
+                     const json::Value& workload) {
+  const bool colours = context.terminal.colours();
   const auto message = [](const json::Value* c) { return std::string(c->get_string({"message"})); };
   const json::Value* reserved = condition(workload, "QuotaReserved");
   const json::Value* admitted = condition(workload, "Admitted");
@@ -132,9 +192,7 @@ std::string standing(const json::Value& workload, bool colours) {
   if (reserved != nullptr) {
     text += " (" + std::string(reserved->get_string({"reason"})) + "): " + message(reserved);
   } else {
-    text += ": no decision yet; is there a LocalQueue \"" +
-            std::string(workload.get_string({"spec", "queueName"})) +
-            "\" in this namespace, and does the manager run?";
+    text += ": " + undecided(context, type, workload);
   }
   if (is_true(evicted)) text += "\n              last evicted: " + message(evicted);
   const std::string_view requeue = workload.get_string({"status", "requeueState", "requeueAt"});
@@ -142,16 +200,20 @@ std::string standing(const json::Value& workload, bool colours) {
   return text;
 }
 
+std::string age_of(std::string_view time) {
+  const auto parsed = parse_time(time);
+  return parsed.ok() ? human_duration(system_clock().now() - *parsed) : "<unknown>";
+}
+
 void print_conditions(const json::Value& object, std::string* out) {
   const json::Value* list = object.find_path({"status", "conditions"});
   if (list == nullptr || !list->is_array() || list->as_array().empty()) return;
-  std::vector<std::vector<std::string>> rows = {{"  Type", "Status", "Reason", "Since", "Message"}};
+  std::vector<std::vector<std::string>> rows = {{"  Type", "Status", "Reason", "Age", "Message"}};
   for (const json::Value& one : list->as_array()) {
-    rows.push_back({"  " + std::string(one.get_string({"type"})),
-                    std::string(one.get_string({"status"})),
-                    std::string(one.get_string({"reason"})),
-                    std::string(one.get_string({"lastTransitionTime"})),
-                    std::string(one.get_string({"message"}))});
+    rows.push_back(
+        {"  " + std::string(one.get_string({"type"})), std::string(one.get_string({"status"})),
+         std::string(one.get_string({"reason"})), age_of(one.get_string({"lastTransitionTime"})),
+         std::string(one.get_string({"message"}))});
   }
   std::vector<size_t> widths;
   *out += "Conditions:\n" + format_rows(rows, &widths);
@@ -175,6 +237,7 @@ void print_pod_sets(const json::Value& workload, std::string* out) {
         }
       }
     }
+    std::string pods = std::to_string(set.get_int({"count"}));
     std::string flavors;
     std::string usage;
     const json::Value* assigned = workload.find_path({"status", "admission", "podSetAssignments"});
@@ -189,19 +252,24 @@ void print_pod_sets(const json::Value& workload, std::string* out) {
           }
           return text;
         };
+        // Partial admission: fewer pods than asked for.
+        if (const int64_t count = one.get_int({"count"}, set.get_int({"count"}));
+            count != set.get_int({"count"}))
+          pods = std::to_string(count) + " of " + pods;
         flavors = join(one.find("flavors"));
         usage = join(one.find("resourceUsage"));
       }
     }
-    rows.push_back({"  " + name, std::to_string(set.get_int({"count"})), requests, flavors, usage});
+    rows.push_back({"  " + name, pods, requests, flavors, usage});
   }
   std::vector<size_t> widths;
   *out += "Pod sets:\n" + format_rows(rows, &widths);
 }
 
-std::string describe_workload(const json::Value& workload, bool colours) {
+std::string describe_workload(const Context& context, const ResourceType& type,
+                              const json::Value& workload) {
   std::string out;
-  print_line("Standing", standing(workload, colours), &out);
+  print_line("Standing", standing(context, type, workload), &out);
   print_line("Queue", workload.get_string({"spec", "queueName"}, "<none>"), &out);
   std::string priority = std::to_string(workload.get_int({"spec", "priority"}));
   const std::string_view priority_class = workload.get_string({"spec", "priorityClassRef", "name"});
@@ -233,13 +301,16 @@ std::string describe_other(const json::Value& object) {
       if (!shown_elsewhere) metadata[key] = value;
     }
   }
-  print_member("Metadata", metadata, 0, &out);
+  print_member("Metadata", metadata, 0, 0, &out);
   std::vector<std::string> keys;
   for (const auto& [key, value] : object.as_object()) {
     if (key != "apiVersion" && key != "kind" && key != "metadata") keys.push_back(key);
   }
   std::sort(keys.begin(), keys.end());
-  for (const std::string& key : keys) print_member(title(key), *object.find(key), 0, &out);
+  for (const std::string& key : keys) {
+    const std::string name = title(key);
+    print_member(name, *object.find(key), 0, display_width(name), &out);
+  }
   return out;
 }
 
@@ -271,11 +342,11 @@ std::string events_of(const Context& context, const json::Value& object) {
   std::sort(sorted.begin(), sorted.end(), [&](auto* a, auto* b) {
     return std::pair(time_of(*a), a) < std::pair(time_of(*b), b);
   });
-  std::vector<std::vector<std::string>> rows = {{"  Type", "Reason", "Time", "From", "Message"}};
+  std::vector<std::vector<std::string>> rows = {{"  Type", "Reason", "Age", "From", "Message"}};
   for (const json::Value* event : sorted) {
     std::string from(event->get_string({"source", "component"}));
     if (from.empty()) from = event->get_string({"reportingComponent"});
-    std::string time = time_of(*event);
+    std::string time = age_of(time_of(*event));
     if (const int64_t count = event->get_int({"count"}); count > 1)
       time += " (x" + std::to_string(count) + ")";
     rows.push_back({"  " + std::string(event->get_string({"type"})),
@@ -322,10 +393,13 @@ int run_describe(const Context& context) {
       if (target.type.namespaced)
         print_line("Namespace", object.get_string({"metadata", "namespace"}), &out);
       print_map("Labels", object.find_path({"metadata", "labels"}), &out);
+      // What kubectl apply remembers is the object once more.
+      if (json::Value* annotations = object.find_path({"metadata", "annotations"});
+          annotations != nullptr && annotations->is_object())
+        annotations->as_object().erase("kubectl.kubernetes.io/last-applied-configuration");
       print_map("Annotations", object.find_path({"metadata", "annotations"}), &out);
       const bool workload = target.type.group == "kueue.x-k8s.io" && target.type.kind == "Workload";
-      out +=
-          workload ? describe_workload(object, context.terminal.colours()) : describe_other(object);
+      out += workload ? describe_workload(context, target.type, object) : describe_other(object);
       out += events_of(context, object);
       context.terminal.out(out);
     }

@@ -3,10 +3,11 @@
 
 #include "api/crd_manifest.h"
 #include "api/registry.h"
+#include "base/names.h"
 #include "cli/actions.h"
+#include "install/manifests.h"
 #include "json/json.h"
 #include "schema/type.h"
-#include "webhooks/manifests.h"
 
 namespace kueue::cli {
 namespace {
@@ -230,23 +231,21 @@ int run_explain(const Arguments& arguments, Terminal& terminal) {
 }
 
 int run_install(const Arguments& arguments, Terminal& terminal) {
-  const std::vector<std::string> parts = arguments.list("only");
-  if (parts.empty()) {
+  install::Options options;
+  if (arguments.given("namespace")) options.namespace_ = arguments.text("namespace");
+  if (arguments.given("image")) options.image = arguments.text("image");
+  options.descriptions = !arguments.is_set("no-descriptions");
+  if (!is_dns1123_label(options.namespace_))
     return usage_error(
-        terminal,
-        "say which parts with --only: crds, webhooks (Deployment, RBAC and Service are in work)");
-  }
+        terminal, "--namespace: \"" + options.namespace_ + "\" cannot be the name of a namespace");
+  if (options.image.empty()) return usage_error(terminal, "--image: it is empty");
+  std::vector<std::string> parts = arguments.list("only");
+  if (parts.empty()) parts.emplace_back();
   std::string out;
   for (const std::string& part : parts) {
-    std::vector<json::Value> objects;
-    if (part == "crds") {
-      objects = api::crd_manifests();
-    } else if (part == "webhooks") {
-      objects = {webhooks::mutating_configuration({}), webhooks::validating_configuration({})};
-    } else {
-      return usage_error(terminal, "--only " + part + " is in work; there are: crds, webhooks");
-    }
-    for (const json::Value& object : objects) out += "---\n" + json::write_yaml(object);
+    const auto objects = install::objects(options, part);
+    if (!objects.ok()) return usage_error(terminal, "--only: " + objects.error().message);
+    out += install::to_yaml(*objects);
   }
   terminal.out(out);
   return kOk;

@@ -99,8 +99,8 @@ ClusterQueueStatus State::cluster_queue_status(const std::string& name) const {
   if (!id.valid()) return out;
   world_->forest.settle();
   const QueueRecord& q = world_->queues[id];
-  out.pending_active = static_cast<int32_t>(q.pending.size());
-  out.pending_inadmissible = static_cast<int32_t>(q.inadmissible.size());
+  out.pending_active = static_cast<int32_t>(q.pending.active());
+  out.pending_inadmissible = static_cast<int32_t>(q.pending.set_aside());
   out.hashes_active = static_cast<int32_t>(q.hashes_active.size());
   out.hashes_inadmissible = static_cast<int32_t>(q.hashes_inadmissible.size());
   for (const auto& [resource, amount] : q.pending_requests)
@@ -176,21 +176,29 @@ std::vector<PendingWorkload> State::pending(const std::string& cluster_queue) co
   if (!queue.valid()) return out;
   const QueueRecord& q = world_->queues[queue];
   // Inadmissible ones stand among the others: where they would be if they were tried.
-  PendingQueue all(&world_->pending_keys);
-  auto local_of = [&](WorkloadId id) { return world_->record(id).local; };
-  if (q.pending.fair()) all.set_fairness(&world_->local_usage, local_of);
-  for (WorkloadId id : q.pending.members()) all.insert(id, local_of(id));
-  for (WorkloadId id : q.inadmissible) {
-    const Workload& w = world_->object(id);
-    world_->pending_keys[id] = {false,  w.effective_priority(), queue_timestamp(*world_, w),
-                                &w.uid, &w.key.namespace_,      &w.key.name};
-    all.insert(id, local_of(id));
-  }
+  struct Waiting {
+    double usage;
+    PendingKey key;
+    WorkloadId id;
+  };
+  std::vector<Waiting> all;
+  for (bool aside : {false, true})
+    for (WorkloadId id : q.pending.members(aside)) {
+      LocalId local = world_->record(id).local;
+      all.push_back(
+          {q.pending.fair() ? world_->local_usage[local.value] : 0, world_->pending_keys[id], id});
+      if (aside) all.back().key.sticky = false;
+    }
+  // LocalQueues of equal usage compete workload by workload.
+  std::sort(all.begin(), all.end(), [](const Waiting& a, const Waiting& b) {
+    return a.usage != b.usage ? a.usage < b.usage : a.key.before(b.key);
+  });
   std::unordered_map<uint32_t, int32_t> position_in_local;
-  for (WorkloadId id : all.ordered()) {
-    const Workload& w = world_->object(id);
+  for (const Waiting& waiting : all) {
+    const Workload& w = world_->object(waiting.id);
     out.push_back({w.key, w.uid, w.queue_name, w.effective_priority(), w.created,
-                   static_cast<int32_t>(out.size()), position_in_local[local_of(id).value]++});
+                   static_cast<int32_t>(out.size()),
+                   position_in_local[world_->record(waiting.id).local.value]++});
   }
   return out;
 }
@@ -201,10 +209,9 @@ WorkloadPlace State::place(const Key& key) const {
   const WorkloadRecord& r = world_->record(id);
   if (r.reservation) return WorkloadPlace::kReserved;
   switch (r.place) {
-    case Place::kActive:
-      return WorkloadPlace::kActive;
-    case Place::kInadmissible:
-      return WorkloadPlace::kInadmissible;
+    case Place::kWaiting:
+      return world_->queues[r.queue].pending.aside(id) ? WorkloadPlace::kInadmissible
+                                                       : WorkloadPlace::kActive;
     case Place::kNone:
     case Place::kInFlight:
       return WorkloadPlace::kUnknown;
@@ -216,7 +223,8 @@ std::optional<PendingReason> State::bypass_reason(const Key& key) const {
   WorkloadId id = world_->find(key);
   if (!id.valid()) return std::nullopt;
   const WorkloadRecord& r = world_->record(id);
-  if (r.place != Place::kInadmissible || !r.digest.known()) return std::nullopt;
+  if (r.place != Place::kWaiting || !r.digest.known() || !world_->queues[r.queue].pending.aside(id))
+    return std::nullopt;
   const auto& bypass = world_->queues[r.queue].bypass;
   auto it = bypass.find(r.digest);
   return it == bypass.end() ? std::nullopt : std::optional(it->second);
@@ -314,13 +322,11 @@ AfsUsage State::afs_usage(const Key& local_queue) const {
 }
 
 std::vector<Named> State::active_by_queue() const {
-  return by_queue(*world_, [](const QueueRecord& q) { return q.pending.members(); });
+  return by_queue(*world_, [](const QueueRecord& q) { return q.pending.members(false); });
 }
 
 std::vector<Named> State::inadmissible_by_queue() const {
-  return by_queue(*world_, [](const QueueRecord& q) {
-    return std::vector<WorkloadId>(q.inadmissible.begin(), q.inadmissible.end());
-  });
+  return by_queue(*world_, [](const QueueRecord& q) { return q.pending.members(true); });
 }
 
 std::vector<Named> State::reserved_by_queue() const {

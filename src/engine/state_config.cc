@@ -209,8 +209,7 @@ void apply_event(World& world, const ClusterQueueChanged& e) {
   world.forest.settle();
   bool fair = world.settings.admission_fair_sharing && world.gate(Gate::kAdmissionFairSharing) &&
               e.queue.usage_based_fairness;
-  q.pending.set_fairness(fair ? &world.local_usage : nullptr,
-                         [&](WorkloadId w) { return world.record(w).local; });
+  q.pending.set_fairness(fair ? &world.local_usage : nullptr);
   refresh_activity(world, id);
   if (created)
     for (LocalId local : std::set<LocalId>(q.locals)) push_members(world, local);

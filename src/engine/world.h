@@ -30,18 +30,6 @@ struct Shape {
 };
 using ShapeId = Id<struct ShapeTag>;
 
-// 128 bits over everything that decides how a workload is scheduled; equal digests are
-// interchangeable.
-struct Digest {
-  uint64_t a = 0;
-  uint64_t b = 0;
-  bool known() const { return a != 0 || b != 0; }
-  bool operator==(const Digest&) const = default;
-};
-struct DigestHash {
-  size_t operator()(const Digest& d) const { return d.a; }
-};
-
 // Where the flavor scan of a workload stopped (behaviour.md 5, 6).
 struct ScanProgress {
   std::vector<std::vector<std::pair<ResourceId, int32_t>>>
@@ -69,10 +57,9 @@ struct Reservation {
 struct PendingShare {
   Digest digest;
   ResourceList requests;
-  bool inadmissible = false;
 };
 
-enum class Place : uint8_t { kNone, kActive, kInadmissible, kInFlight };
+enum class Place : uint8_t { kNone, kWaiting, kInFlight };  // active or set aside: PendingQueue
 
 struct WorkloadRecord {
   std::shared_ptr<const Workload> object;  // as last delivered; null = free slot
@@ -114,8 +101,7 @@ struct QueueRecord {
   QueueActivity activity;
   bool topology_only = false;  // all its flavors are topology flavors
 
-  PendingQueue pending;  // heap
-  std::set<WorkloadId> inadmissible;
+  PendingQueue pending;
   std::unordered_map<Digest, int32_t, DigestHash> hashes_active;  // of those that wait, counted
   std::unordered_map<Digest, int32_t, DigestHash> hashes_inadmissible;
   ResourceList pending_requests;                                 // sorted by id
@@ -196,6 +182,7 @@ struct World {
   Ledger ledger;
   TopologyTables topology;
 
+  uint64_t stamp = 1;  // orders looks at workloads and their returns
   uint64_t epoch = 1;  // grows with changes that may matter to any queue
   std::unordered_map<uint32_t, uint64_t>
       tree_epoch;  // by root node: changes that matter to its queues

@@ -47,10 +47,12 @@ Decision decision_of(const World& world, const Entry& entry) {
 }
 
 // What the cycle itself changes afterwards is news to the head.
-void mark_seen(const World& world, WorkloadRecord& r, QueueId queue) {
+void mark_seen(World& world, WorkloadId id, QueueId queue) {
+  WorkloadRecord& r = world.record(id);
   r.seen_epoch = world.epoch;
   r.seen_version = r.version;
   r.seen_tree_epoch = world.tree_epoch_of(queue);
+  world.pending_keys[id].seen = world.stamp++;
 }
 
 SetPending pending_command(const World& world, const Entry& entry) {
@@ -98,7 +100,7 @@ std::vector<Entry> collect_entries(World& world, bool every_head, std::vector<En
     WorkloadRecord& r = world.record(head.id);
     entry.queue = head.second_pass && r.reservation ? r.reservation->queue : r.queue;
     if (!entry.queue.valid()) continue;
-    mark_seen(world, r, entry.queue);
+    mark_seen(world, head.id, entry.queue);
     (may_be_nominated(world, entry) ? entries : rejected).push_back(std::move(entry));
   }
   return entries;
@@ -176,10 +178,7 @@ Plan plan(State& state, const CycleInput& input) {
     result.why.recomputations = std::move(cycle.recomputations);
   }
   finish(world, result, done, rejected);
-  for (Entry& entry : crowded) {
-    entry.message.clear();
-    return_entry(world, result, entry);
-  }
+  for (Entry& entry : crowded) return_entry(world, result, entry);
   return result;
 }
 

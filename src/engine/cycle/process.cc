@@ -219,6 +219,13 @@ void process(Cycle& cycle, Entry& entry) {
     return;
   }
   if (migrate_variant(cycle, entry)) return;
+  if (entry.head.second_pass && !world.record(entry.id()).reservation) {
+    // Deactivated meanwhile: its object still has a reservation, the tables do not.
+    entry.status = EntryStatus::kNominated;
+    entry.message = "Failed to admit workload: workload " + world.object(entry.id()).key.text() +
+                    " could not be added to the cache";
+    return;
+  }
   admit(cycle, entry);
 }
 

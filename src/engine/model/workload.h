@@ -125,9 +125,10 @@ struct Workload {
   Instant created;  // zero = older than everything
   std::string queue_name;
   bool active = true;
-  int64_t priority = 0;    // spec.priority
-  int64_t boost = 0;       // annotation, only while the gate PriorityBoost is on
-  std::string boost_text;  // the annotation as it stands
+  int64_t priority = 0;         // spec.priority
+  bool names_priority = false;  // the spec has one
+  int64_t boost = 0;            // annotation, only while the gate PriorityBoost is on
+  std::string boost_text;       // the annotation as it stands
   std::vector<PodSet> pod_sets;
 
   std::string job_uid;                       // label job-uid

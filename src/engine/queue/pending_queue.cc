@@ -15,85 +15,201 @@ bool PendingKey::before(const PendingKey& o) const {
   return *name < *o.name;
 }
 
-PendingQueue::Entry* PendingQueue::group(LocalId local) {
-  for (Entry& entry : groups_)
-    if (entry.local == local) return &entry;
-  return nullptr;
+uint32_t PendingQueue::lane_for(LocalId local) {
+  LocalId key = fair() ? local : LocalId();
+  for (uint32_t i = 0; i < lanes_.size(); ++i)
+    if (lanes_[i].local == key) return i;
+  lanes_.push_back({key, std::set<WorkloadId, Less>(Less{keys_})});
+  return static_cast<uint32_t>(lanes_.size() - 1);
 }
 
-const PendingQueue::Entry* PendingQueue::group(LocalId local) const {
-  for (const Entry& entry : groups_)
-    if (entry.local == local) return &entry;
-  return nullptr;
+PendingQueue::LotId PendingQueue::lot_for(const LotKey& key) {
+  auto [it, inserted] = lot_ids_.try_emplace(key);
+  if (!inserted) return it->second;
+  Lot fresh{key, 0, lane_for(key.local), 0, {Group(Less{keys_}), Group(Less{keys_})}};
+  if (free_lots_.empty()) {
+    it->second = static_cast<LotId>(lots_.size());
+    lots_.push_back(std::move(fresh));
+  } else {
+    it->second = free_lots_.back();
+    free_lots_.pop_back();
+    lots_[it->second] = std::move(fresh);
+  }
+  return it->second;
 }
 
-void PendingQueue::insert(WorkloadId id, LocalId local) {
-  LocalId key = group_key(local);
-  Entry* entry = group(key);
-  if (entry == nullptr) entry = &groups_.emplace_back(Entry{key, Group(Less{keys_})});
-  if (entry->members.insert(id).second) ++size_;
+void PendingQueue::drop_if_empty(LotId id) {
+  Lot& lot = lots_[id];
+  if (!lot.sides[0].empty() || !lot.sides[1].empty()) return;
+  lot_ids_.erase(lot.key);
+  free_lots_.push_back(id);
 }
 
-void PendingQueue::remove(WorkloadId id, LocalId local) {
-  Entry* entry = group(group_key(local));
-  if (entry == nullptr || entry->members.erase(id) == 0) return;
+void PendingQueue::leave_lane(const Lot& lot) {
+  if (!lot.active().empty()) lanes_[lot.lane].heads.erase(*lot.active().begin());
+}
+
+void PendingQueue::join_lane(const Lot& lot) {
+  if (!lot.active().empty()) lanes_[lot.lane].heads.insert(*lot.active().begin());
+}
+
+void PendingQueue::insert(WorkloadId id, const LotKey& key, bool aside) {
+  LotId lot_id = lot_for(key);
+  Lot& lot = lots_[lot_id];
+  PendingKey& k = (*keys_)[id];
+  KUEUE_CHECK(k.lot == PendingKey::kOut, "a workload is queued twice");
+  k.lot = lot_id;
+  ++size_;
+  if (aside) {
+    k.side = static_cast<uint8_t>(1 - lot.active_side);
+    lot.aside().insert(id);
+    asides_.insert(lot_id);
+    return;
+  }
+  k.side = lot.active_side;
+  ++active_;
+  bool leads = lot.active().empty() || k.before((*keys_)[*lot.active().begin()]);
+  if (leads) leave_lane(lot);
+  lot.active().insert(id);
+  if (leads) join_lane(lot);
+}
+
+void PendingQueue::remove(WorkloadId id) {
+  PendingKey& k = (*keys_)[id];
+  if (k.lot == PendingKey::kOut) return;
+  LotId lot_id = k.lot;
+  Lot& lot = lots_[lot_id];
   --size_;
-  if (entry->members.empty() && entry != &groups_.back()) std::swap(*entry, groups_.back());
-  if (groups_.back().members.empty()) groups_.pop_back();
+  if (k.side != lot.active_side) {
+    lot.aside().erase(id);
+    if (lot.aside().empty()) asides_.erase(lot_id);
+  } else {
+    --active_;
+    if (*lot.active().begin() == id) {
+      leave_lane(lot);
+      lot.active().erase(lot.active().begin());
+      join_lane(lot);
+    } else {
+      lot.active().erase(id);
+    }
+  }
+  k.lot = PendingKey::kOut;
+  drop_if_empty(lot_id);
 }
 
-bool PendingQueue::contains(WorkloadId id, LocalId local) const {
-  const Entry* entry = group(group_key(local));
-  return entry != nullptr && entry->members.contains(id);
+bool PendingQueue::contains(WorkloadId id) const {
+  const PendingKey& k = (*keys_)[id];
+  return k.lot != PendingKey::kOut && k.lot < lots_.size() &&
+         lots_[k.lot].sides[k.side].contains(id);
+}
+
+bool PendingQueue::aside(WorkloadId id) const {
+  const PendingKey& k = (*keys_)[id];
+  return k.side != lots_[k.lot].active_side;
 }
 
 WorkloadId PendingQueue::top() const {
-  KUEUE_CHECK(size_ > 0, "top() of an empty queue");
-  const Entry* best = nullptr;
+  KUEUE_CHECK(active_ > 0, "top() of an empty queue");
+  WorkloadId best;
   double best_usage = 0;
-  for (const Entry& entry : groups_) {
-    double value = usage(entry.local);
-    bool better = best == nullptr || value < best_usage ||
-                  (value == best_usage &&
-                   (*keys_)[*entry.members.begin()].before((*keys_)[*best->members.begin()]));
-    if (!better) continue;
-    best = &entry;
+  for (const Lane& lane : lanes_) {
+    if (lane.heads.empty()) continue;
+    double value = usage(lane.local);
+    WorkloadId head = *lane.heads.begin();
+    if (best.valid() &&
+        (value > best_usage || (value == best_usage && !(*keys_)[head].before((*keys_)[best]))))
+      continue;
+    best = head;
     best_usage = value;
   }
-  return *best->members.begin();
+  return best;
 }
 
-std::vector<WorkloadId> PendingQueue::members() const {
+std::vector<WorkloadId> PendingQueue::members(bool aside) const {
   std::vector<WorkloadId> out;
-  out.reserve(size_);
-  for (const Entry& entry : groups_)
-    out.insert(out.end(), entry.members.begin(), entry.members.end());
+  out.reserve(aside ? size_ - active_ : active_);
+  for (const auto& [key, id] : lot_ids_) {
+    const Group& group = aside ? lots_[id].aside() : lots_[id].active();
+    out.insert(out.end(), group.begin(), group.end());
+  }
   return out;
 }
 
-std::vector<WorkloadId> PendingQueue::ordered() const {
-  std::vector<std::pair<double, WorkloadId>> all;
-  all.reserve(size_);
-  for (const Entry& entry : groups_)
-    for (WorkloadId id : entry.members) all.emplace_back(usage(entry.local), id);
-  if (fair())  // LocalQueues of equal usage compete workload by workload
-    std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
-      return a.first != b.first ? a.first < b.first : (*keys_)[a.second].before((*keys_)[b.second]);
-    });
-  std::vector<WorkloadId> out;
-  out.reserve(size_);
-  for (const auto& [value, id] : all) out.push_back(id);
+std::vector<WorkloadId> PendingQueue::aside_of(LotId lot) const {
+  return {lots_[lot].aside().begin(), lots_[lot].aside().end()};
+}
+
+std::vector<PendingQueue::LotId> PendingQueue::lots_of(const Digest& digest) const {
+  std::vector<LotId> out;
+  for (auto it = lot_ids_.lower_bound(LotKey{digest, LocalId(0), false});
+       it != lot_ids_.end() && it->first.digest == digest; ++it)
+    out.push_back(it->second);
   return out;
 }
 
-void PendingQueue::set_fairness(const std::vector<double>* usage,
-                                const std::function<LocalId(WorkloadId)>& local_of) {
+// To the other side, one by one.
+size_t PendingQueue::move_all(LotId id, uint8_t from) {
+  Lot& lot = lots_[id];
+  auto to = static_cast<uint8_t>(1 - from);
+  size_t moved = lot.sides[from].size();
+  for (WorkloadId member : lot.sides[from]) (*keys_)[member].side = to;
+  lot.sides[to].merge(lot.sides[from]);
+  return moved;
+}
+
+size_t PendingQueue::put_aside(LotId id) {
+  Lot& lot = lots_[id];
+  size_t moved = lot.active().size();
+  if (moved == 0) return 0;
+  leave_lane(lot);
+  if (moved <= lot.aside().size()) {
+    move_all(id, lot.active_side);
+  } else {  // the few join the many, which are aside from now on
+    move_all(id, static_cast<uint8_t>(1 - lot.active_side));
+    lot.active_side = static_cast<uint8_t>(1 - lot.active_side);
+  }
+  active_ -= moved;
+  asides_.insert(id);
+  return moved;
+}
+
+size_t PendingQueue::bring_back(LotId id, uint64_t stamp) {
+  Lot& lot = lots_[id];
+  size_t moved = lot.aside().size();
+  if (moved == 0) return 0;
+  leave_lane(lot);
+  if (moved <= lot.active().size()) {
+    for (WorkloadId member : lot.aside()) (*keys_)[member].seen = 0;
+    move_all(id, static_cast<uint8_t>(1 - lot.active_side));
+  } else {
+    // Only those that were aside come back: the others stay seen if they were.
+    for (WorkloadId member : lot.active()) {
+      uint64_t& at = (*keys_)[member].seen;
+      at = at > lot.back ? stamp + 1 : 0;
+    }
+    move_all(id, lot.active_side);
+    lot.active_side = static_cast<uint8_t>(1 - lot.active_side);
+    lot.back = stamp;
+  }
+  join_lane(lot);
+  active_ += moved;
+  asides_.erase(id);
+  return moved;
+}
+
+bool PendingQueue::seen(WorkloadId id) const {
+  const PendingKey& k = (*keys_)[id];
+  return k.seen > 0 && (k.lot == PendingKey::kOut || k.seen > lots_[k.lot].back);
+}
+
+void PendingQueue::set_fairness(const std::vector<double>* usage) {
   if (usage_ == usage) return;
-  std::vector<WorkloadId> all = members();
-  groups_.clear();
-  size_ = 0;
   usage_ = usage;
-  for (WorkloadId id : all) insert(id, local_of(id));
+  lanes_.clear();
+  for (const auto& [key, id] : lot_ids_) {
+    lots_[id].lane = lane_for(key.local);
+    join_lane(lots_[id]);
+  }
 }
 
 }  // namespace kueue::engine

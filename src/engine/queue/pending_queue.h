@@ -1,13 +1,16 @@
-// PendingQueue: the heap of one ClusterQueue. Order (behaviour.md 2): sticky first, higher
-// priority, earlier timestamp, smaller uid, then name. With admission fair sharing the LocalQueue
-// of lower usage comes before all that: workloads are then kept in one heap per LocalQueue, so that
-// a usage change costs nothing.
+// PendingQueue: what waits for one ClusterQueue, active (the heap) or set aside until something
+// changes. Order (behaviour.md 2): sticky first, higher priority, earlier timestamp, smaller uid,
+// then name. With admission fair sharing the LocalQueue of lower usage comes before all that.
+//
+// Workloads that fail alike stand together in a lot: of one LocalQueue, of one scheduling digest,
+// and all or none of them with a back-off. A whole lot is set aside or comes back at the cost of
+// its smaller half, mostly of nothing.
 #pragma once
 
 #include <compare>
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,15 +20,38 @@
 
 namespace kueue::engine {
 
-// What orders a workload; the strings belong to its record.
+// 128 bits over everything that decides how a workload is scheduled; equal digests are
+// interchangeable.
+struct Digest {
+  uint64_t a = 0;
+  uint64_t b = 0;
+  bool known() const { return a != 0 || b != 0; }
+  auto operator<=>(const Digest&) const = default;
+};
+struct DigestHash {
+  size_t operator()(const Digest& d) const { return d.a; }
+};
+
+struct LotKey {
+  Digest digest;
+  LocalId local;
+  bool backs_off = false;
+  auto operator<=>(const LotKey&) const = default;
+};
+
+// What orders a workload, and where it stands; the strings belong to its record.
 struct PendingKey {
   bool sticky = false;
+  uint8_t side = 0;     // of its lot
+  uint32_t lot = kOut;  // kOut = in no queue
   int64_t priority = 0;
   Instant timestamp;
   const std::string* uid = nullptr;
   const std::string* namespace_ = nullptr;
   const std::string* name = nullptr;
+  uint64_t seen = 0;  // stamp of the last look at it
 
+  static constexpr uint32_t kOut = UINT32_MAX;
   // True when this one goes before.
   bool before(const PendingKey& other) const;
 };
@@ -34,27 +60,38 @@ using PendingKeys = IndexVec<WorkloadId, PendingKey>;
 
 class PendingQueue {
  public:
-  // A key must not change while its workload is in the queue: remove, change, insert.
-  explicit PendingQueue(const PendingKeys* keys = nullptr) : keys_(keys) {}
+  using LotId = uint32_t;
+  // What orders a key must not change while its workload is in the queue: remove, change, insert.
+  explicit PendingQueue(PendingKeys* keys = nullptr) : keys_(keys) {}
 
-  // By usage value of LocalQueues, indexed by LocalId; null = no fair sharing. Regroups what is
-  // queued; `local_of` gives the LocalQueue of a workload.
-  void set_fairness(const std::vector<double>* usage,
-                    const std::function<LocalId(WorkloadId)>& local_of);
+  // By usage value of LocalQueues, indexed by LocalId; null = no fair sharing.
+  void set_fairness(const std::vector<double>* usage);
   bool fair() const { return usage_ != nullptr; }
 
-  void insert(WorkloadId id, LocalId local);
+  void insert(WorkloadId id, const LotKey& lot, bool aside);
   // No-op when it is not there.
-  void remove(WorkloadId id, LocalId local);
-  bool contains(WorkloadId id, LocalId local) const;
-  bool empty() const { return size_ == 0; }
-  size_t size() const { return size_; }
-  // The first one; CHECKs that there is one. O(1), with fair sharing O(LocalQueues).
+  void remove(WorkloadId id);
+  bool contains(WorkloadId id) const;
+  bool aside(WorkloadId id) const;             // of one that is there
+  bool empty() const { return active_ == 0; }  // nothing is active
+  size_t active() const { return active_; }
+  size_t set_aside() const { return size_ - active_; }
+  // The first active one; CHECKs that there is one. O(1), with fair sharing O(LocalQueues).
   WorkloadId top() const;
-  // All members, in no order.
-  std::vector<WorkloadId> members() const;
-  // All members in the order in which they would be popped now.
-  std::vector<WorkloadId> ordered() const;
+  // All that is active, or set aside, in no order.
+  std::vector<WorkloadId> members(bool aside) const;
+
+  const LotKey& key(LotId lot) const { return lots_[lot].key; }
+  std::vector<LotId> lots_of(const Digest& digest) const;
+  std::vector<LotId> lots_with_aside() const { return {asides_.begin(), asides_.end()}; }
+  std::vector<WorkloadId> aside_of(LotId lot) const;
+  // Sets all of the lot aside; returns how many were active.
+  size_t put_aside(LotId lot);
+  // Makes all of the lot active; those that come back are to be looked at anew (see `seen`).
+  // Returns how many come back.
+  size_t bring_back(LotId lot, uint64_t stamp);
+  // It was looked at after it last came back.
+  bool seen(WorkloadId id) const;
 
  private:
   struct Less {
@@ -62,20 +99,42 @@ class PendingQueue {
     bool operator()(WorkloadId a, WorkloadId b) const { return (*keys)[a].before((*keys)[b]); }
   };
   using Group = std::set<WorkloadId, Less>;
-  struct Entry {
-    LocalId local;
-    Group members;
+  struct Lot {
+    LotKey key;
+    uint8_t active_side = 0;
+    uint32_t lane = 0;
+    uint64_t back = 0;  // stamp of its last return
+    Group sides[2];
+    Group& active() { return sides[active_side]; }
+    const Group& active() const { return sides[active_side]; }
+    Group& aside() { return sides[1 - active_side]; }
+    const Group& aside() const { return sides[1 - active_side]; }
   };
-  Entry* group(LocalId local);
-  const Entry* group(LocalId local) const;
-  LocalId group_key(LocalId local) const { return fair() ? local : LocalId(); }
+  // Lots that compete head by head: all, or with fair sharing those of one LocalQueue. By the
+  // heads of their active sides.
+  struct Lane {
+    LocalId local;
+    std::set<WorkloadId, Less> heads;
+  };
+
+  LotId lot_for(const LotKey& key);
+  uint32_t lane_for(LocalId local);
+  void drop_if_empty(LotId lot);
+  // Around a change of the lot's active side.
+  void leave_lane(const Lot& lot);
+  void join_lane(const Lot& lot);
+  size_t move_all(LotId lot, uint8_t from);
   double usage(LocalId local) const { return fair() ? (*usage_)[local.value] : 0; }
 
-  const PendingKeys* keys_;
+  PendingKeys* keys_;
   const std::vector<double>* usage_ = nullptr;
-
-  std::vector<Entry> groups_;
+  std::vector<Lot> lots_;
+  std::vector<LotId> free_lots_;
+  std::map<LotKey, LotId> lot_ids_;
+  std::set<LotId> asides_;  // lots with something set aside
+  std::vector<Lane> lanes_;
   size_t size_ = 0;
+  size_t active_ = 0;
 };
 
 }  // namespace kueue::engine

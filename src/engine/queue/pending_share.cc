@@ -18,13 +18,31 @@ void add(ResourceList& list, ResourceId id, Amount amount) {
   }
 }
 
+void count(World& world, QueueId queue, LocalId local, bool aside, const Digest& digest,
+           int32_t by) {
+  if (aside && local.valid()) world.locals[local].inadmissible += by;
+  if (!digest.known()) return;
+  QueueRecord& q = world.queues[queue];
+  auto& hashes = aside ? q.hashes_inadmissible : q.hashes_active;
+  auto [it, inserted] = hashes.try_emplace(digest, 0);
+  it->second += by;
+  if (it->second == 0) hashes.erase(it);
+}
+
 }  // namespace
+
+void shift_pending_share(World& world, QueueId queue, const LotKey& lot, size_t moved, bool aside) {
+  auto n = static_cast<int32_t>(moved);
+  count(world, queue, lot.local, !aside, lot.digest, -n);
+  count(world, queue, lot.local, aside, lot.digest, n);
+  world.changed_queues.insert(queue);
+  world.changed_locals.insert(lot.local);
+}
 
 void add_pending_share(World& world, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
   QueueRecord& q = world.queues[r.queue];
   auto share = std::make_unique<PendingShare>();
-  share->inadmissible = r.place == Place::kInadmissible;
   share->digest = r.digest;
   for (size_t i = 0; i < r.shapes.size(); ++i) {
     const int32_t count = effective_count(world, *r.object, r.object->pod_sets[i]);
@@ -32,9 +50,7 @@ void add_pending_share(World& world, WorkloadId id) {
       add(share->requests, resource, amount * count);
   }
   for (const auto& [resource, amount] : share->requests) add(q.pending_requests, resource, amount);
-  if (share->digest.known())
-    ++(share->inadmissible ? q.hashes_inadmissible : q.hashes_active)[share->digest];
-  if (share->inadmissible && r.local.valid()) ++world.locals[r.local].inadmissible;
+  count(world, r.queue, r.local, q.pending.aside(id), share->digest, 1);
   r.pending_share = std::move(share);
 }
 
@@ -42,14 +58,10 @@ void take_pending_share(World& world, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
   if (r.pending_share == nullptr) return;
   QueueRecord& q = world.queues[r.queue];
+  bool aside = r.place == Place::kWaiting && q.pending.aside(id);  // one in flight is active
   for (const auto& [resource, amount] : r.pending_share->requests)
     add(q.pending_requests, resource, Amount() - amount);
-  if (r.pending_share->digest.known()) {
-    auto& hashes = r.pending_share->inadmissible ? q.hashes_inadmissible : q.hashes_active;
-    auto found = hashes.find(r.pending_share->digest);
-    if (found != hashes.end() && --found->second == 0) hashes.erase(found);
-  }
-  if (r.pending_share->inadmissible && r.local.valid()) --world.locals[r.local].inadmissible;
+  count(world, r.queue, r.local, aside, r.pending_share->digest, -1);
   r.pending_share.reset();
 }
 

@@ -10,5 +10,7 @@ namespace kueue::engine {
 void add_pending_share(World& world, WorkloadId id);
 // Before it leaves that place. No-op when nothing was added.
 void take_pending_share(World& world, WorkloadId id);
+// `count` workloads of this kind were set aside, or came back.
+void shift_pending_share(World& world, QueueId queue, const LotKey& lot, size_t count, bool aside);
 
 }  // namespace kueue::engine

@@ -8,58 +8,78 @@
 namespace kueue::engine {
 namespace {
 
+constexpr bool kActive = false, kAside = true;
+
+bool is_aside(const World& world, WorkloadId id) {
+  return world.queues[world.record(id).queue].pending.aside(id);
+}
+
+void follow_emptiness(World& world, QueueId queue) {
+  if (world.queues[queue].pending.empty())
+    world.nonempty.erase(queue);
+  else
+    world.nonempty.insert(queue);
+}
+
 void take_out(World& world, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
-  QueueRecord& q = world.queues[r.queue];
-  switch (r.place) {
-    case Place::kNone:
-      return;
-    case Place::kActive:
-      q.pending.remove(id, r.local);
-      if (q.pending.empty()) world.nonempty.erase(r.queue);
-      break;
-    case Place::kInadmissible:
-      q.inadmissible.erase(id);
-      break;
-    case Place::kInFlight:
-      break;
-  }
+  if (r.place == Place::kNone) return;
   take_pending_share(world, id);
+  if (r.place == Place::kWaiting) {
+    world.queues[r.queue].pending.remove(id);
+    follow_emptiness(world, r.queue);
+  }
   if (r.local.valid()) --world.locals[r.local].pending;
   world.changed_queues.insert(r.queue);
   if (r.local.valid()) world.changed_locals.insert(r.local);
   r.place = Place::kNone;
 }
 
-void refresh_key(World& world, WorkloadId id, QueueId queue) {
+// What orders the workload now; where it stands is as before.
+PendingKey fresh_key(const World& world, WorkloadId id, QueueId queue) {
   const Workload& w = world.object(id);
-  PendingKey& key = world.pending_keys.ensure(id);
+  PendingKey key = world.pending_keys[id];
   const QueueRecord& q = world.queues[queue];
-  key = {.sticky = q.preemptor == id && q.preemptor_sticky,
-         .priority = w.effective_priority(),
-         .timestamp = queue_timestamp(world, w),
-         .uid = &w.uid,
-         .namespace_ = &w.key.namespace_,
-         .name = &w.key.name};
+  key.sticky = q.preemptor == id && q.preemptor_sticky;
+  key.priority = w.effective_priority();
+  key.timestamp = queue_timestamp(world, w);
+  key.uid = &w.uid;
+  key.namespace_ = &w.key.namespace_;
+  key.name = &w.key.name;
+  return key;
 }
 
-void put(World& world, WorkloadId id, QueueId queue, Place place) {
+// Its time to come back is its own, whatever others of its kind do.
+bool backs_off(const Workload& w) {
+  return w.requeue_at.has_value() || w.is_false(ConditionType::kRequeued);
+}
+
+LotKey lot_key(const WorkloadRecord& r) { return {r.digest, r.local, backs_off(*r.object)}; }
+
+void put(World& world, WorkloadId id, QueueId queue, bool aside) {
   WorkloadRecord& r = world.record(id);
   if (r.place != Place::kNone) take_out(world, id);
   r.queue = queue;
-  r.place = place;
-  QueueRecord& q = world.queues[queue];
-  refresh_key(world, id, queue);
-  if (place == Place::kActive) {
-    q.pending.insert(id, r.local);
-    world.nonempty.insert(queue);
-  } else if (place == Place::kInadmissible) {
-    q.inadmissible.insert(id);
-  }
+  r.place = Place::kWaiting;
+  world.pending_keys[id] = fresh_key(world, id, queue);
+  world.queues[queue].pending.insert(id, lot_key(r), aside);
+  follow_emptiness(world, queue);
   add_pending_share(world, id);
   ++world.locals[r.local].pending;
   world.changed_queues.insert(queue);
   world.changed_locals.insert(r.local);
+}
+
+// The object was replaced by one that waits like it: the key points into the new one.
+void follow_object(World& world, WorkloadId id, QueueId queue) {
+  PendingKey& key = world.pending_keys[id];
+  PendingKey next = fresh_key(world, id, queue);
+  const PendingQueue& pending = world.queues[queue].pending;
+  if (next.sticky == key.sticky && next.priority == key.priority &&
+      next.timestamp == key.timestamp && pending.key(key.lot) == lot_key(world.record(id)))
+    key = next;
+  else
+    put(world, id, queue, pending.aside(id));
 }
 
 void clear_preemptor(QueueRecord& queue) {
@@ -96,10 +116,10 @@ bool same_gate_states(const Workload& a, const Workload& b) {
 // Whether something changed that may make an inadmissible workload admissible (section 3,
 // PushOrUpdate).
 bool changed_in_effect(const Workload& before, const Workload& now) {
-  return before.priority != now.priority || before.active != now.active ||
-         before.queue_name != now.queue_name || !same_pod_sets(before, now) ||
-         before.boost_text != now.boost_text || before.reclaimable != now.reclaimable ||
-         before.misconfigured != now.misconfigured ||
+  return before.priority != now.priority || before.names_priority != now.names_priority ||
+         before.active != now.active || before.queue_name != now.queue_name ||
+         !same_pod_sets(before, now) || before.boost_text != now.boost_text ||
+         before.reclaimable != now.reclaimable || before.misconfigured != now.misconfigured ||
          !same_condition(before, now, ConditionType::kEvicted) ||
          !same_condition(before, now, ConditionType::kRequeued) || !same_gate_states(before, now);
 }
@@ -124,7 +144,7 @@ bool blocked_unchanged(const World& world, QueueId queue, WorkloadId head) {
   const WorkloadRecord& r = world.record(head);
   if (r.scan != nullptr && r.scan->has_untried()) return false;
   return r.seen_epoch == world.epoch && r.seen_version == r.version &&
-         r.seen_tree_epoch == world.tree_epoch_of(queue);
+         r.seen_tree_epoch == world.tree_epoch_of(queue) && world.queues[queue].pending.seen(head);
 }
 
 }  // namespace
@@ -163,23 +183,23 @@ void push_or_update(World& world, WorkloadId id, const Workload* before) {
   QueueId queue = target_queue(world, r);
   if (!queue.valid() || !admissible(world, w)) return remove_from_queue(world, id);
   QueueRecord& q = world.queues[queue];
-  bool was_active = r.place == Place::kActive && r.queue == queue;
-  if (r.place == Place::kInadmissible && r.queue == queue && before != nullptr &&
-      !changed_in_effect(*before, w))
-    return refresh_key(world, id, queue);  // the key points into the object
+  bool waits_here = r.place == Place::kWaiting && r.queue == queue;
+  bool was_active = waits_here && !is_aside(world, id);
+  if (waits_here && !was_active && before != nullptr && !changed_in_effect(*before, w))
+    return follow_object(world, id, queue);
   if (r.place != Place::kNone) take_out(world, id);
-  if (!was_active && !backoff_expired(world, w)) return put(world, id, queue, Place::kInadmissible);
+  if (!was_active && !backoff_expired(world, w)) return put(world, id, queue, kAside);
   if (!was_active && q.spec.strategy == QueueingStrategy::kBestEffortFifo && r.digest.known() &&
       q.bypass.contains(r.digest))
-    return put(world, id, queue, Place::kInadmissible);
-  put(world, id, queue, Place::kActive);
+    return put(world, id, queue, kAside);
+  put(world, id, queue, kActive);
 }
 
 void push_from_local_queue(World& world, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
   QueueId queue = target_queue(world, r);
   if (queue.valid() && !r.reservation && admissible(world, *r.object))
-    put(world, id, queue, Place::kActive);
+    put(world, id, queue, kActive);
 }
 
 void remove_from_queue(World& world, WorkloadId id) {
@@ -209,8 +229,8 @@ std::vector<Head> take_heads(World& world, bool skip_blocked) {
     WorkloadId id = q.pending.top();
     if (skip_blocked && blocked_unchanged(world, queue, id)) continue;
     WorkloadRecord& r = world.record(id);
-    q.pending.remove(id, r.local);
-    if (q.pending.empty()) world.nonempty.erase(queue);
+    q.pending.remove(id);
+    follow_emptiness(world, queue);
     r.place = Place::kInFlight;
     ++q.pop_cycle;
     bool preemptor = q.preemptor == id && q.preemptor_generation == r.object->generation;
@@ -245,8 +265,10 @@ bool returns_at_once(const QueueRecord& queue, RequeueReason reason) {
 void set_equals_aside(World& world, QueueId queue, Digest digest, PendingReason pending) {
   QueueRecord& q = world.queues[queue];
   q.bypass[digest] = pending;
-  for (WorkloadId id : q.pending.members())
-    if (world.record(id).digest == digest) put(world, id, queue, Place::kInadmissible);
+  for (PendingQueue::LotId lot : q.pending.lots_of(digest))
+    if (size_t count = q.pending.put_aside(lot); count > 0)
+      shift_pending_share(world, queue, q.pending.key(lot), count, kAside);
+  follow_emptiness(world, queue);
 }
 
 }  // namespace
@@ -263,15 +285,15 @@ void requeue(World& world, WorkloadId id, RequeueReason reason, PendingReason pe
     q.preemptor = id;
     q.preemptor_generation = r.object->generation;
     q.preemptor_sticky = q.spec.strategy == QueueingStrategy::kBestEffortFifo;
-    if (previous.valid() && previous != id && world.record(previous).place == Place::kActive &&
+    if (previous.valid() && previous != id && world.record(previous).place == Place::kWaiting &&
         world.record(previous).queue == queue)
-      put(world, previous, queue, Place::kActive);  // no longer sticky
+      put(world, previous, queue, is_aside(world, previous));  // no longer sticky
   }
   bool untried = r.scan != nullptr && r.scan->has_untried();
   if (backoff_expired(world, *r.object) &&
       (returns_at_once(q, reason) || q.retry_cycle >= q.pop_cycle || untried))
-    return put(world, id, queue, Place::kActive);
-  put(world, id, queue, Place::kInadmissible);
+    return put(world, id, queue, kActive);
+  put(world, id, queue, kAside);
   if (world.gate(Gate::kSchedulingEquivalenceHashing) && r.digest.known() &&
       q.spec.strategy == QueueingStrategy::kBestEffortFifo &&
       (reason == RequeueReason::kNoFit || reason == RequeueReason::kPreemptionNoCandidates))
@@ -303,13 +325,22 @@ void retry_queue(World& world, QueueId queue) {
   QueueRecord& q = world.queues[queue];
   q.retry_cycle = q.pop_cycle;
   q.bypass.clear();
-  std::vector<WorkloadId> waiting(q.inadmissible.begin(), q.inadmissible.end());
-  for (WorkloadId id : waiting) {
-    const Workload& w = world.object(id);
-    if (!namespace_matches(world, q, w.key.namespace_) || !backoff_expired(world, w)) continue;
-    put(world, id, queue, Place::kActive);
-    world.record(id).seen_epoch = 0;
+  for (PendingQueue::LotId lot : q.pending.lots_with_aside()) {
+    LotKey key = q.pending.key(lot);
+    if (!namespace_matches(world, q, world.locals[key.local].key.namespace_)) continue;
+    if (!key.backs_off) {
+      size_t count = q.pending.bring_back(lot, world.stamp);
+      world.stamp += 2;
+      shift_pending_share(world, queue, key, count, kActive);
+      continue;
+    }
+    for (WorkloadId id : q.pending.aside_of(lot)) {
+      if (!backoff_expired(world, world.object(id))) continue;
+      put(world, id, queue, kActive);
+      world.pending_keys[id].seen = 0;
+    }
   }
+  follow_emptiness(world, queue);
 }
 
 }  // namespace
@@ -359,10 +390,7 @@ bool queue_second_pass(World& world, WorkloadId id, int32_t iteration) {
   ++iteration;
   Duration delay =
       Duration::seconds(std::min<int64_t>(30, int64_t{1} << std::min(iteration - 1, 10)));
-  auto [it, inserted] =
-      world.second_pass.try_emplace(id, SecondPassEntry{world.now + delay, iteration, false});
-  if (!inserted && !it->second.ready && world.now + delay < it->second.due)
-    it->second = {world.now + delay, iteration, false};
+  world.second_pass.try_emplace(id, SecondPassEntry{world.now + delay, iteration, false});
   return true;
 }
 

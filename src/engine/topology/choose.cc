@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/topology/balanced.h"
+
 namespace kueue::engine {
 namespace {
 
@@ -15,7 +17,9 @@ class Chooser {
         shape_(shape),
         counts_(counts),
         least_free_(shape.unconstrained && world.gate(Gate::kTASProfileMixed)),
-        by_affinity_(world.gate(Gate::kTASRespectNodeAffinityPreferred)) {}
+        by_affinity_(world.gate(Gate::kTASRespectNodeAffinityPreferred)),
+        balanced_(world.gate(Gate::kTASBalancedPlacement) && !shape.required &&
+                  !shape.unconstrained && shape.required_domain < 0) {}
 
   Choice run();
 
@@ -41,11 +45,13 @@ class Chooser {
   // Spreads `need` units and `leaders` over the domains; empty when they do not hold it. `found` =
   // what they would hold.
   std::vector<Chosen> spread(const std::vector<int32_t>& nodes, int32_t need, int32_t leaders,
-                             int32_t unit, bool anew, int64_t* found) const;
+                             int32_t unit, int64_t* found) const;
   // On `level` or above it: the domains that hold everything. False = failure_ says why.
   bool find_level(size_t level);
   bool single_domain(const std::vector<int32_t>& nodes, int32_t need);
   bool descend();
+  // An even spread, where it is wanted and there is one.
+  bool balance();
   std::string not_fit(int64_t fit);
 
   const TopologyTree& tree_;
@@ -53,9 +59,11 @@ class Chooser {
   const TreeCounts& counts_;
   bool least_free_;
   bool by_affinity_;
+  bool balanced_;  // an even spread is wanted
   size_t level_ = 0;
   int32_t first_ = -1;
   std::vector<Chosen> current_;
+  bool keep_shares_ = false;  // domains above the slices have settled shares
   std::string failure_;
   bool blames_nodes_ = false;
 };
@@ -99,8 +107,7 @@ size_t Chooser::best_fit(const std::vector<int32_t>& nodes, int32_t need, int32_
 }
 
 std::vector<Chosen> Chooser::spread(const std::vector<int32_t>& nodes, int32_t need,
-                                    int32_t leaders, int32_t unit, bool anew,
-                                    int64_t* found) const {
+                                    int32_t leaders, int32_t unit, int64_t* found) const {
   std::vector<Chosen> out;
   std::vector<int32_t> left = sorted(nodes, leaders > 0);
   int32_t per_unit = unit == 0 ? shape_.slice_size : unit;
@@ -131,8 +138,7 @@ std::vector<Chosen> Chooser::spread(const std::vector<int32_t>& nodes, int32_t n
     out.push_back({left[pick], take * per_unit, leaders});
     remaining -= take;
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(pick));
-    // Over the whole topology the rest is looked at anew; on the way down it keeps its order.
-    if (anew) left = sorted(left, false);
+    left = sorted(left, false);
   }
   for (size_t i = 0; remaining > 0 && i < left.size(); ++i) {
     if (!least_free_ && units(left[i], unit).plain >= remaining) {
@@ -225,7 +231,7 @@ bool Chooser::find_level(size_t level) {
   }
   if (level > 0 && !shape_.unconstrained) return find_level(level - 1);
   int64_t found = 0;
-  current_ = spread(all, need, shape_.leaders, 0, true, &found);
+  current_ = spread(all, need, shape_.leaders, 0, &found);
   if (!current_.empty()) return true;
   failure_ = not_fit(found);
   return false;
@@ -235,17 +241,24 @@ bool Chooser::find_level(size_t level) {
 bool Chooser::descend() {
   for (size_t level = level_; level + 1 < tree_.levels.size(); ++level) {
     std::vector<Chosen> next;
-    if (level < shape_.slice_level) {
+    if (level < shape_.slice_level && keep_shares_) {
+      for (const Chosen& c : current_) {
+        std::vector<Chosen> part = spread(tree_.nodes[ix(c.node)].children,
+                                          c.pods / shape_.slice_size, c.leaders, 0, nullptr);
+        if (part.empty()) return false;
+        next.insert(next.end(), part.begin(), part.end());
+      }
+    } else if (level < shape_.slice_level) {
       std::vector<int32_t> below;
       for (const Chosen& c : current_)
         below.insert(below.end(), tree_.nodes[ix(c.node)].children.begin(),
                      tree_.nodes[ix(c.node)].children.end());
-      next = spread(below, shape_.count / shape_.slice_size, shape_.leaders, 0, false, nullptr);
+      next = spread(below, shape_.count / shape_.slice_size, shape_.leaders, 0, nullptr);
     } else {
       int32_t unit = shape_.unit_below(level + 1);
       for (const Chosen& c : current_) {
-        std::vector<Chosen> part = spread(tree_.nodes[ix(c.node)].children, c.pods / unit,
-                                          c.leaders, unit, false, nullptr);
+        std::vector<Chosen> part =
+            spread(tree_.nodes[ix(c.node)].children, c.pods / unit, c.leaders, unit, nullptr);
         if (part.empty() && (c.pods > 0 || c.leaders > 0)) return false;
         next.insert(next.end(), part.begin(), part.end());
       }
@@ -256,16 +269,29 @@ bool Chooser::descend() {
   return true;
 }
 
+bool Chooser::balance() {
+  if (!balanced_) return false;
+  Balanced found = balanced_domains(tree_, shape_, counts_);
+  if (found.domains.empty()) return false;
+  current_ = std::move(found.domains);
+  level_ = found.level;
+  keep_shares_ = true;
+  if (descend()) return true;
+  keep_shares_ = false;
+  return false;
+}
+
 Choice Chooser::run() {
   Choice out;
-  if (!find_level(shape_.level)) {
+  bool balanced = balance();
+  if (!balanced && !find_level(shape_.level)) {
     out.failure = std::move(failure_);
     out.blames_nodes = blames_nodes_;
     return out;
   }
   // Not even one slice: there is nothing to place.
   if (shape_.count < shape_.slice_size && shape_.leaders == 0) return out;
-  if (!descend()) {
+  if (!balanced && !descend()) {
     out.failure = not_fit(0);
     out.blames_nodes = true;
     return out;

@@ -349,29 +349,16 @@ int32_t leaf_of(const TopologyTree& tree, const std::vector<std::string>& values
 }
 
 bool places_available(const World& world, const std::vector<PlacedPods>& placed) {
-  // Pods of several pod sets may meet in one domain: they count together.
-  std::map<std::pair<FlavorId, int32_t>, ResourceList> wanted;
-  for (const PlacedPods& p : placed) {
+  return std::all_of(placed.begin(), placed.end(), [&](const PlacedPods& p) {
     const TopologyTree* tree = topology_tree(world, p.flavor);
-    if (tree == nullptr) return false;
-    int32_t leaf = leaf_of(*tree, p.values);
-    if (leaf < 0) return false;
-    ResourceList& sum = wanted[{p.flavor, leaf}];
-    for (const auto& [resource, amount] : p.per_pod)
-      world.names.add(sum, resource, amount * p.count);
-    if (ResourceId pods = world.names.find_resource("pods"); pods.valid())
-      world.names.add(sum, pods, Amount(p.count));
-  }
-  for (const auto& [where, sum] : wanted) {
-    const TopologyTree& tree = *topology_tree(world, where.first);
-    for (const auto& [resource, amount] : sum) {
-      int column = tree.column_of(resource);
-      Amount free;
-      if (column >= 0) free = tree.free[tree.at(where.second, static_cast<size_t>(column))];
-      if (free < amount) return false;
-    }
-  }
-  return true;
+    int32_t at = tree == nullptr ? -1 : leaf_of(*tree, p.values);
+    return at >= 0 && std::all_of(p.per_pod.begin(), p.per_pod.end(), [&](const auto& entry) {
+             int column = tree->column_of(entry.first);
+             Amount free;
+             if (column >= 0) free = tree->free[tree->at(at, static_cast<size_t>(column))];
+             return entry.second * p.count <= free;
+           });
+  });
 }
 
 size_t topology_journal_mark(const World& world) { return world.topology.journal.size(); }

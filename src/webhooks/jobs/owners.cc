@@ -43,6 +43,8 @@ std::string_view group_of(std::string_view api_version) {
 
 }  // namespace
 
+std::span<const OwnerKind> owner_kinds() { return kKinds; }
+
 const json::Value* controller_of(const json::Value& object) {
   for (const json::Value& owner : list_at(object, {"metadata", "ownerReferences"}))
     if (owner.get_bool({"controller"})) return &owner;

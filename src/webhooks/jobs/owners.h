@@ -1,6 +1,7 @@
 // Kinds that may own jobs and be managed by Kueue.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "json/value.h"
@@ -12,6 +13,8 @@ struct OwnerKind {
   std::string_view framework;  // "" = only passed through on the way up
 };
 
+// All of them.
+std::span<const OwnerKind> owner_kinds();
 // The controlling owner reference; nullptr when there is none.
 const json::Value* controller_of(const json::Value& object);
 // nullptr when no integration knows the kind of the reference.
