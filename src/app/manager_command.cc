@@ -328,9 +328,11 @@ int run_manager(std::span<const std::string> arguments, cli::Terminal& terminal)
     return cli::kFailed;
   }
   signals.run();
+  const bool lost = lost_lease.load();  // stop() gives the lease up as well
   process.stop();
-  if (lost_lease.load()) {
-    terminal.err("error: the lease was lost to another manager\n");
+  if (lost) {
+    terminal.err(
+        "error: the lease was lost: another manager took it, or it could not be renewed\n");
     return cli::kFailed;
   }
   return cli::kOk;

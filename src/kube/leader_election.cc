@@ -77,14 +77,18 @@ struct LeaderElector::State : std::enable_shared_from_this<LeaderElector::State>
     if (!answer.ok()) {
       if (answer.error().code != ErrorCode::kConflict &&
           answer.error().code != ErrorCode::kAlreadyExists) {
-        Logger("leader-election")
-            .error("Failed to update the lease", answer.error(),
-                   {{"lease", LogValue::ref(options.namespace_, options.lease_name)}});
+        const bool no_namespace = !exists && answer.error().code == ErrorCode::kNotFound;
+        log.error(no_namespace ? "Cannot create the lease: create its namespace, or name another "
+                                 "one in leaderElection.resourceNamespace"
+                               : "Failed to update the lease",
+                  answer.error(), {{"lease", lease_ref()}});
       }
       return;  // the renew deadline decides
     }
     renewed(before);
   }
+
+  LogValue lease_ref() const { return LogValue::ref(options.namespace_, options.lease_name); }
 
   // Notes who holds the lease; true when we may write it.
   bool observe(const json::Value& lease) {
@@ -97,7 +101,11 @@ struct LeaderElector::State : std::enable_shared_from_this<LeaderElector::State>
       seen_record = std::move(record);
       seen_at = now;
     }
-    holder = lease.get_string({"spec", "holderIdentity"});
+    const std::string before =
+        std::exchange(holder, std::string(lease.get_string({"spec", "holderIdentity"})));
+    if (holder != before && !holder.empty() && holder != options.identity)
+      log.info("Waiting for the lease, which another manager holds",
+               {{"lease", lease_ref()}, {"holder", holder}});
     if (holder.empty() || holder == options.identity) return true;
     // Clocks of two machines differ: what counts is how long the record did not change before our
     // eyes.
@@ -123,7 +131,10 @@ struct LeaderElector::State : std::enable_shared_from_this<LeaderElector::State>
     seen_record.clear();
     if (stopped) return;
     last_renewed = at;
-    if (!std::exchange(leading, true)) tell(on_started);
+    if (!std::exchange(leading, true)) {
+      log.info("Successfully acquired lease", {{"lease", lease_ref()}});
+      tell(on_started);
+    }
     executor.cancel(deadline);
     Duration left = at + options.renew_deadline - executor.clock().now();
     deadline = executor.run_after(left, [weak = weak_from_this()] {
@@ -172,6 +183,7 @@ struct LeaderElector::State : std::enable_shared_from_this<LeaderElector::State>
   const LeaderElectionOptions options;
   const std::function<void()> on_started;
   const std::function<void()> on_stopped;
+  const Logger log{"leader-election"};
   Strand tries;
   Strand notices;
   uint64_t random;  // used on `tries`
