@@ -197,8 +197,9 @@ std::shared_ptr<const Workload> Lab::admitted(const Admit& admit) {
 
 void Lab::drain(int lag, int64_t stop_after) {
   std::vector<std::vector<std::shared_ptr<const Workload>>> running;  // oldest first
+  int64_t finished = 0;
   while (stop_after < 0 || cost.admissions < stop_after) {
-    if (!state_->has_work() && running.empty()) {
+    if (!state_->has_work() && finished == cost.admissions) {
       std::optional<Instant> next = state_->next_wakeup();
       if (!next) return;
       now_ = std::max(now_, *next);
@@ -225,6 +226,7 @@ void Lab::drain(int lag, int64_t stop_after) {
                                   "Job finished successfully", now_});
       completions.push_back(WorkloadChanged{done});
     }
+    finished += static_cast<int64_t>(running.front().size());
     running.erase(running.begin());
     completions.push_back(TimePassed{now_});
     apply(completions);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -49,10 +50,13 @@ void nominate(Overlay& overlay, Entry& entry);
 void nominate_again(Overlay& overlay, Entry& entry);
 // Decides about the entry, given all that went before it (behaviour.md 4.5).
 void process(Cycle& cycle, Entry& entry);
+class FairTournament;  // cycle/fair_order.h
+
 // The order of entries; call next() after each processed one.
 class EntryOrder {
  public:
   EntryOrder(Cycle& cycle, std::vector<Entry>& entries);
+  ~EntryOrder();
   // nullptr at the end.
   Entry* next();
 
@@ -61,6 +65,7 @@ class EntryOrder {
   Cycle& cycle_;
   std::vector<Entry*> left_;
   size_t position_ = 0;
+  std::unique_ptr<FairTournament> tree_;  // of the tree at hand
 };
 
 // The workload that this one replaces, when it still holds quota.
