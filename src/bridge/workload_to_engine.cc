@@ -186,9 +186,10 @@ void read_metadata(const api::v1beta2::Workload& w, const FeatureGates& gates,
   std::string replaces = annotation(meta, "workload-slice-replacement-for");
   if (size_t slash = replaces.find('/'); slash != std::string::npos)
     out.replaces = engine::Key{replaces.substr(0, slash), replaces.substr(slash + 1)};
+  out.pod_owned = annotation(meta, "is-group-workload") != "true" &&
+                  meta.owner_references.size() == 1 && meta.owner_references[0].kind == "Pod";
   for (const api::meta::OwnerReference& owner : meta.owner_references) {
     if (!owner.controller.value_or(false)) continue;
-    out.pod_owned = owner.kind == "Pod";
     if (owner.kind == "Workload" && owner.api_version.starts_with("kueue.x-k8s.io/")) {
       out.variant_parent_uid = owner.uid;
       out.variant_parent_name = owner.name;

@@ -141,7 +141,7 @@ struct Workload {
   bool elastic = false;
   std::string slice_name;       // first slice of the chain
   std::optional<Key> replaces;  // slice that this one replaces
-  bool pod_owned = false;       // its controller is a Pod
+  bool pod_owned = false;       // its one owner is a Pod, and it is no group
   bool multikueue = false;      // has a MultiKueue check by its ClusterQueue's strategy
 
   // Why it can never be admitted as it is ("" = fine): requests above limits, LimitRange, DRA.

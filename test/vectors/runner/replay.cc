@@ -118,7 +118,10 @@ CycleReplay::CycleReplay(const json::Value& vector) : vector_(vector), gates_(ga
   state_ = std::make_unique<engine::State>(settings_of(vector, gates_, rules_));
   now_ = *parse_time(vector.get_string({"clock"}));
   if (const json::Value* faults = vector.find("faults"))
-    fail_status_patches_ = !faults->as_array().empty();
+    for (const json::Value& fault : faults->as_array()) {
+      fail_status_patches_ = true;
+      fail_not_found_ = fault.get_string({"error"}) == "NotFound";
+    }
 }
 
 void CycleReplay::tell(const json::Value& object) {
@@ -300,7 +303,8 @@ void CycleReplay::send(const std::vector<WorkloadEvent>& events) {
 void CycleReplay::write(const engine::Command& command) {
   if (const auto* admit = std::get_if<engine::Admit>(&command)) {
     api::v1beta2::Workload& w = workloads_.at(admit->key);
-    if (fail_status_patches_) return state_->apply(engine::AdmissionFailed{admit->key});
+    if (fail_status_patches_)
+      return state_->apply(engine::AdmissionFailed{admit->key, fail_not_found_});
     api::v1beta2::Workload before = w;
     apply_admit(w, *admit, context());
     send(admit_events(before, *admit, context()));

@@ -74,6 +74,7 @@ class CycleReplay {
   StepLog log_;
   int64_t step_ = -1;
   bool fail_status_patches_ = false;
+  bool fail_not_found_ = false;
 };
 
 // A vector of kind `preemptionTargets`.
