@@ -35,11 +35,8 @@ class Balancer {
         shape_(shape),
         counts_(counts),
         need_(shape.count / shape.slice_size),
-        // Where shares are equal: the parents of slices, or the slices' own level when that is not
-        // below the requested one.
-        low_(std::min(tree.levels.size() - 1, shape.slice_level > shape.level + 1
-                                                  ? shape.slice_level - 1
-                                                  : shape.slice_level)) {}
+        // Shares are equal one level below the requested one, but not within slices.
+        low_(std::min(shape.slice_level, shape.level + 1)) {}
 
   Balanced run();
 
@@ -199,6 +196,7 @@ std::vector<int32_t> Balancer::smallest_set(std::vector<int32_t> nodes, const Ro
   struct Way {
     int32_t node = -1;
     bool leads = false;
+    int32_t room = 0;  // in all, leader or not: of equal ways the one with less
     const Way* before = nullptr;
   };
   std::vector<std::unique_ptr<Way>> ways;
@@ -219,11 +217,18 @@ std::vector<int32_t> Balancer::smallest_set(std::vector<int32_t> nodes, const Ro
           if (leads && (led || !wants_leader() || r.leader < shape_.leaders)) continue;
           for (const auto& [sum, way] : Table(table(used, led))) {
             int32_t total = sum + (leads ? r.with_leader : r.slices);
+            int32_t all = (way == nullptr ? 0 : way->room) + r.slices;
             bool done = total >= need_;
-            if (done && (used + 1 != count || total >= best_sum || led + leads != wants_leader()))
-              continue;
-            if (!done && table(used + 1, led || leads).contains(total)) continue;
-            ways.push_back(std::make_unique<Way>(Way{node, leads, way}));
+            if (done) {
+              if (used + 1 != count || led + leads != wants_leader()) continue;
+              if (best != nullptr && std::pair(total, all) >= std::pair(best_sum, best->room))
+                continue;
+            } else {
+              auto known = table(used + 1, led || leads).find(total);
+              if (known != table(used + 1, led || leads).end() && known->second->room <= all)
+                continue;
+            }
+            ways.push_back(std::make_unique<Way>(Way{node, leads, all, way}));
             if (done) {
               best = ways.back().get();
               best_sum = total;
