@@ -49,7 +49,7 @@ TEST(Structs, WorkloadSurvivesTheRoundTrip) {
   EXPECT_EQ(w.metadata.labels.at("a"), "b");
   ASSERT_EQ(w.spec.pod_sets.size(), 1u);
   EXPECT_EQ(w.spec.pod_sets[0].count, 3);
-  const core::Container& c = w.spec.pod_sets[0].template_.spec.containers.at(0);
+  const core::Container& c = w.spec.pod_sets[0].template_->spec.containers.at(0);
   EXPECT_EQ(c.resources->requests.at("memory").to_string(), "200Mi");
   EXPECT_EQ(w.spec.priority, 0);
   EXPECT_EQ(w.status.admission->pod_set_assignments[0].flavors.at("cpu"), "f");
@@ -57,7 +57,7 @@ TEST(Structs, WorkloadSurvivesTheRoundTrip) {
   auto again = schema::decode<v1beta2::Workload>(schema::encode(w));
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, w);
-  again->spec.pod_sets[0].template_.spec.containers[0].image = "other";
+  again->spec.pod_sets[0].template_.edit().spec.containers[0].image = "other";
   EXPECT_NE(*again, w);
 }
 

@@ -9,6 +9,13 @@
 #include "cli/commands.h"
 #include "net/loop.h"
 
+// jemalloc's settings; MALLOC_CONF in the environment wins. Freed memory goes back after a second,
+// on jemalloc's own thread, and few arenas leave less of it half used.
+extern "C" {
+extern const char* malloc_conf;
+const char* malloc_conf = "narenas:4,dirty_decay_ms:1000,muzzy_decay_ms:0,background_thread:true";
+}
+
 int main(int argc, char** argv) {
   kueue::net::ignore_sigpipe();
   std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);

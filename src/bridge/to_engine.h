@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,13 +36,13 @@ struct RequestRules {
   std::vector<Transformation> transformations;
 };
 
-// Shares pod templates of equal content, so that thousands of like workloads cost one. Not thread
-// safe.
+// Shares pod templates of equal content, so that thousands of like workloads cost one. Thread safe.
 class TemplatePool {
  public:
   std::shared_ptr<const engine::PodTemplate> share(engine::PodTemplate pod);
 
  private:
+  std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<const engine::PodTemplate>> by_shape_;
   size_t sweep_at_ = 1024;
 };

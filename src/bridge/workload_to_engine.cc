@@ -214,6 +214,7 @@ std::string join_errors(const char* prefix, const std::vector<std::string>& erro
 }  // namespace
 
 std::shared_ptr<const engine::PodTemplate> TemplatePool::share(engine::PodTemplate pod) {
+  std::lock_guard lock(mutex_);
   std::weak_ptr<const engine::PodTemplate>& slot = by_shape_[pod.shape];
   if (auto known = slot.lock(); known && *known == pod) return known;
   auto made = std::make_shared<const engine::PodTemplate>(std::move(pod));
@@ -237,7 +238,7 @@ std::shared_ptr<const engine::Workload> to_engine(const api::v1beta2::Workload& 
   std::vector<std::string> over_limits, out_of_range;
   for (size_t i = 0; i < w.spec.pod_sets.size(); ++i) {
     const PodSet& ps = w.spec.pod_sets[i];
-    api::core::PodSpec spec = adjusted(ps.template_.spec, limits, around);
+    api::core::PodSpec spec = adjusted(ps.template_->spec, limits, around);
     for (std::string& error : limit_errors(spec, i)) over_limits.push_back(std::move(error));
     for (std::string& error : limit_range_errors(spec, limits, i))
       out_of_range.push_back(std::move(error));

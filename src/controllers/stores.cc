@@ -46,7 +46,12 @@ const api::meta::OwnerReference* controller_of(const api::meta::ObjectMeta& meta
 }
 
 Stores::Stores(std::shared_ptr<kube::Client> client, kube::Executor& executor)
-    : workloads(make_informer<v1beta2::Workload>(client, executor)),
+    : workloads(
+          client, executor, kube::Resource::of(v1beta2::Workload::resource()),
+          [this](json::Value& document, v1beta2::Workload& workload) {
+            return pod_templates.decode(document, workload);
+          },
+          {}, &drop_unread<v1beta2::Workload>),
       cluster_queues(make_informer<v1beta2::ClusterQueue>(client, executor)),
       local_queues(make_informer<v1beta2::LocalQueue>(client, executor)),
       cohorts(make_informer<v1beta2::Cohort>(client, executor)),

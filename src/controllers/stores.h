@@ -6,6 +6,7 @@
 
 #include "api/core.h"
 #include "api/kueue.h"
+#include "controllers/pod_templates.h"
 #include "kube/informer.h"
 #include "schema/codec.h"
 
@@ -26,6 +27,7 @@ inline constexpr const char* kByTarget = "target";
 struct Stores {
   Stores(std::shared_ptr<kube::Client> client, kube::Executor& executor);
 
+  PodTemplates pod_templates;  // of `workloads`
   kube::Informer<v1beta2::Workload> workloads;
   kube::Informer<v1beta2::ClusterQueue> cluster_queues;
   kube::Informer<v1beta2::LocalQueue> local_queues;

@@ -28,9 +28,25 @@ uint64_t version_number(std::string_view text) {
 // Everything is guarded by `mutex`, except what is set before start(). Changes of the store append
 // a notice under the same lock, so notices are in the order of the changes whoever made them.
 struct InformerCore::State : std::enable_shared_from_this<State> {
+  // An object in the store; made to be small.
+  struct Held {
+    size_t uid = 0;        // hash of it: tells whether an object was deleted and made again
+    uint64_t version = 0;  // resourceVersion as a number; versions of one server are ordered
+    ErasedObject object;
+  };
+  using Store = std::map<ObjectKey, Held>;
+  using Node = Store::value_type;  // stays where it is until it is erased
+  struct ByKey {
+    bool operator()(const Node* a, const Node* b) const { return a->first < b->first; }
+  };
   struct Index {
     IndexFunction keys;
-    std::map<std::string, std::set<ObjectKey>, std::less<>> entries;
+    std::map<std::string, std::set<const Node*, ByKey>, std::less<>> entries;
+  };
+  // An object that comes in.
+  struct Made {
+    ObjectKey key;
+    Held held;
   };
   struct Notice {
     ErasedObject old;
@@ -57,7 +73,7 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
   std::function<void(const Error&)> on_error;
 
   mutable std::mutex mutex;
-  std::map<ObjectKey, StoredObject> store;
+  Store store;
   std::map<std::string, Index, std::less<>> indexes;
   std::deque<WatchEvent> inbox;
   std::deque<Notice> notices;
@@ -73,72 +89,69 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
   std::atomic<std::thread::id> dispatcher;
 
   // Takes managedFields out of the document: nobody reads them, and they are long.
-  Result<StoredObject> make(json::Value& document) const {
+  Result<Made> make(json::Value& document) const {
     document.erase_path({"metadata", "managedFields"});
-    StoredObject stored;
-    stored.key = {std::string(document.get_string({"metadata", "namespace"})),
-                  std::string(document.get_string({"metadata", "name"}))};
-    stored.uid = document.get_string({"metadata", "uid"});
-    stored.version = version_number(document.get_string({"metadata", "resourceVersion"}));
+    Made made;
+    made.key = {std::string(document.get_string({"metadata", "namespace"})),
+                std::string(document.get_string({"metadata", "name"}))};
+    made.held.uid = std::hash<std::string_view>()(document.get_string({"metadata", "uid"}));
+    made.held.version = version_number(document.get_string({"metadata", "resourceVersion"}));
     Result<ErasedObject> object = decode(document);
     if (!object.ok()) {
       Error error = object.error();
-      error.message =
-          resource.kind + " " + stored.key.to_string() + " is skipped: " + error.message;
+      error.message = resource.kind + " " + made.key.to_string() + " is skipped: " + error.message;
       return error;
     }
-    stored.object = std::move(*object);
-    return stored;
+    made.held.object = std::move(*object);
+    return made;
   }
 
   void report(const Error& error) const {
     if (on_error) on_error(error);
   }
 
-  void add_to_indexes(const StoredObject& stored) {
+  void add_to_indexes(const Node& node) {
     for (auto& [name, index] : indexes)
-      for (std::string& key : index.keys(stored.object.get()))
-        index.entries[std::move(key)].insert(stored.key);
+      for (std::string& key : index.keys(node.second.object.get()))
+        index.entries[std::move(key)].insert(&node);
   }
 
-  void remove_from_indexes(const StoredObject& stored) {
+  void remove_from_indexes(const Node& node) {
     for (auto& [name, index] : indexes)
-      for (const std::string& key : index.keys(stored.object.get())) {
+      for (const std::string& key : index.keys(node.second.object.get())) {
         auto entry = index.entries.find(key);
         if (entry == index.entries.end()) continue;
-        entry->second.erase(stored.key);
+        entry->second.erase(&node);
         if (entry->second.empty()) index.entries.erase(entry);
       }
   }
 
   // The lock is held. False when the store has this version or a newer one.
-  bool put(StoredObject stored) {
-    auto held = store.find(stored.key);
-    if (held == store.end()) {
-      notices.push_back({nullptr, stored.object});
-      add_to_indexes(stored);
-      ObjectKey key = stored.key;
-      store.emplace(std::move(key), std::move(stored));
-      return true;
+  bool put(Made made) {
+    auto [node, fresh] = store.try_emplace(std::move(made.key));
+    Held& held = node->second;
+    if (fresh) {
+      notices.push_back({nullptr, made.held.object});
+    } else {
+      if (held.version >= made.held.version && made.held.version != 0) return false;
+      if (held.uid == made.held.uid) {
+        notices.push_back({held.object, made.held.object});
+      } else {  // deleted and made again
+        notices.push_back({held.object, nullptr});
+        notices.push_back({nullptr, made.held.object});
+      }
+      remove_from_indexes(*node);
     }
-    if (held->second.version >= stored.version && stored.version != 0) return false;
-    if (held->second.uid == stored.uid) {
-      notices.push_back({held->second.object, stored.object});
-    } else {  // deleted and made again
-      notices.push_back({held->second.object, nullptr});
-      notices.push_back({nullptr, stored.object});
-    }
-    remove_from_indexes(held->second);
-    add_to_indexes(stored);
-    held->second = std::move(stored);
+    held = std::move(made.held);
+    add_to_indexes(*node);
     return true;
   }
 
   // The lock is held. `last` is the final state the server sent, null when it is not known.
-  void drop(std::map<ObjectKey, StoredObject>::iterator held, ErasedObject last) {
-    notices.push_back({last ? std::move(last) : held->second.object, nullptr});
-    remove_from_indexes(held->second);
-    store.erase(held);
+  void drop(Store::iterator node, ErasedObject last) {
+    notices.push_back({last ? std::move(last) : node->second.object, nullptr});
+    remove_from_indexes(*node);
+    store.erase(node);
   }
 
   void ask_for_drain() {  // the lock is held
@@ -187,12 +200,12 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
   void take(WatchEvent& event) {
     if (event.type == WatchEventType::kError) return;  // on_end follows with the same error
     std::string text(event.object.get_string({"metadata", "resourceVersion"}));
-    StoredObject stored;
+    Made incoming;
     bool usable = false;
     if (event.type != WatchEventType::kBookmark) {
-      Result<StoredObject> made = make(event.object);
+      Result<Made> made = make(event.object);
       if (made.ok()) {
-        stored = std::move(*made);
+        incoming = std::move(*made);
         usable = true;
       } else {
         report(made.error());
@@ -204,10 +217,10 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
     delay = kFirstDelay;
     if (!usable) return;
     if (event.type != WatchEventType::kDeleted) {
-      put(std::move(stored));
-    } else if (auto held = store.find(stored.key);
-               held != store.end() && held->second.version <= stored.version) {
-      drop(held, std::move(stored.object));
+      put(std::move(incoming));
+    } else if (auto node = store.find(incoming.key);
+               node != store.end() && node->second.version <= incoming.held.version) {
+      drop(node, std::move(incoming.held.object));
     }
   }
 
@@ -216,7 +229,7 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
       std::lock_guard lock(mutex);
       if (stopped) return;
     }
-    std::vector<StoredObject> found;
+    std::vector<Made> found;
     ListOptions page{.label_selector = options.label_selector,
                      .field_selector = options.field_selector,
                      .limit = kPageSize};
@@ -229,7 +242,7 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
         return;
       }
       for (json::Value& item : result->items) {
-        Result<StoredObject> made = make(item);
+        Result<Made> made = make(item);
         if (made.ok())
           found.push_back(std::move(*made));
         else
@@ -242,19 +255,19 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
     start_watch();
   }
 
-  void replace(std::vector<StoredObject> found, const std::string& version) {
+  void replace(std::vector<Made> found, const std::string& version) {
     std::lock_guard lock(mutex);
     const uint64_t number = version_number(version);
     std::set<ObjectKey> listed;
-    for (StoredObject& stored : found) {
-      listed.insert(stored.key);
-      put(std::move(stored));
+    for (Made& made : found) {
+      listed.insert(made.key);
+      put(std::move(made));
     }
-    for (auto held = store.begin(); held != store.end();) {
-      auto next = std::next(held);
+    for (auto node = store.begin(); node != store.end();) {
+      auto next = std::next(node);
       // What we wrote ourselves after the list was made is newer than the list.
-      if (!listed.contains(held->first) && held->second.version <= number) drop(held, nullptr);
-      held = next;
+      if (!listed.contains(node->first) && node->second.version <= number) drop(node, nullptr);
+      node = next;
     }
     seen = std::max(seen, number);
     watch_from = version;
@@ -434,7 +447,7 @@ std::vector<ErasedObject> InformerCore::by_index(std::string_view index,
   KUEUE_CHECK(named != state_->indexes.end(), "no index of that name");
   auto entry = named->second.entries.find(value);
   if (entry == named->second.entries.end()) return result;
-  for (const ObjectKey& key : entry->second) result.push_back(state_->store.at(key).object);
+  for (const State::Node* node : entry->second) result.push_back(node->second.object);
   return result;
 }
 
@@ -445,13 +458,13 @@ size_t InformerCore::size() const {
 
 void InformerCore::absorb(const json::Value& document) {
   json::Value copy = document;
-  Result<StoredObject> made = state_->make(copy);
+  Result<State::Made> made = state_->make(copy);
   if (!made.ok()) {
     state_->report(made.error());
     return;
   }
   std::lock_guard lock(state_->mutex);
-  if (state_->stopped || made->version <= state_->seen) return;
+  if (state_->stopped || made->held.version <= state_->seen) return;
   if (state_->put(std::move(*made))) state_->ask_for_drain();
 }
 

@@ -23,14 +23,6 @@ namespace kueue::kube {
 
 using ErasedObject = std::shared_ptr<const void>;
 
-// What the core must know about an object; taken from the document when it is decoded.
-struct StoredObject {
-  ObjectKey key;
-  std::string uid;
-  uint64_t version = 0;  // resourceVersion as a number; versions of one server are ordered
-  ErasedObject object;
-};
-
 struct InformerOptions {
   std::string namespace_ = {};
   std::string label_selector = {};
@@ -41,7 +33,8 @@ struct InformerOptions {
 class InformerCore {
  public:
   // Makes the C++ object; an object that cannot be decoded is reported by on_error and skipped.
-  using Decode = std::function<Result<ErasedObject>(const json::Value& document)>;
+  // The document may be taken apart.
+  using Decode = std::function<Result<ErasedObject>(json::Value& document)>;
   // old null: added; now null: deleted (old is its last known state, or the final one the server
   // sent).
   using Handler = std::function<void(const ErasedObject& old, const ErasedObject& now)>;
@@ -85,14 +78,15 @@ class InformerCore {
   std::shared_ptr<State> state_;
 };
 
-// `decode` fills a fresh T from a document (the table codec of the kind does).
+// `decode` fills a fresh T from a document (the table codec of the kind does), which it may take
+// apart.
 // `transform` runs on the decoded object before it is stored and drops what nobody will read
 // (managedFields always is).
 template <typename T>
 class Informer {
  public:
   using Ptr = std::shared_ptr<const T>;
-  using DecodeInto = Result<void> (*)(const json::Value& document, T& object);
+  using DecodeInto = std::function<Result<void>(json::Value& document, T& object)>;
   using Transform = std::function<void(T& object)>;
   using Handler = std::function<void(const Ptr& old, const Ptr& now)>;
 
@@ -100,8 +94,8 @@ class Informer {
            InformerOptions options = {}, Transform transform = {})
       : core_(
             std::move(client), executor, std::move(resource),
-            [decode, transform = std::move(transform)](
-                const json::Value& document) -> Result<ErasedObject> {
+            [decode = std::move(decode),
+             transform = std::move(transform)](json::Value& document) -> Result<ErasedObject> {
               auto object = std::make_shared<T>();
               Result<void> decoded = decode(document, *object);
               if (!decoded.ok()) return decoded.error();

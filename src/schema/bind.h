@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/boxed.h"
+#include "base/shared.h"
 #include "base/time.h"
 #include "json/value.h"
 #include "schema/type.h"
@@ -36,7 +37,7 @@ enum class Shape : uint8_t {
   kJson,       // json::Value; null = absent
   kCustom,     // see CustomOps
   kStruct,     // see StructBinding
-  kOptional,   // std::optional<T> or Boxed<T>
+  kOptional,   // std::optional<T>, Boxed<T> or Shared<T>
   kList,       // std::vector<T>
   kMap,        // Map<T>
 };
@@ -66,6 +67,7 @@ struct ValueBinding {
   size_t (*size)(const void* object) = nullptr;  // kList, kMap
   // kOptional: makes the value; kList: appends one. Returns its address.
   void* (*emplace)(void* object) = nullptr;
+  void (*reserve)(void* object, size_t size) = nullptr;      // kList
   void* (*insert)(void* object, std::string key) = nullptr;  // kMap
   void (*each)(const void* object, MapVisitor visitor,
                void* context) = nullptr;  // kMap, sorted by key
@@ -139,6 +141,17 @@ struct Ops<std::optional<T>> : OptionalOps<std::optional<T>, T> {};
 template <typename T>
 struct Ops<Boxed<T>> : OptionalOps<Boxed<T>, T> {};
 
+// Always there, so never left out.
+template <typename T>
+struct Ops<Shared<T>> {
+  static const void* get(const void* object, size_t) {
+    return static_cast<const Shared<T>*>(object)->get();
+  }
+  static void* emplace(void* object) { return &static_cast<Shared<T>*>(object)->edit(); }
+  static constexpr ValueBinding kBinding{
+      .shape = Shape::kOptional, .element = &Ops<T>::kBinding, .get = &get, .emplace = &emplace};
+};
+
 template <typename T>
 struct Ops<std::vector<T>> {
   using List = std::vector<T>;
@@ -147,11 +160,13 @@ struct Ops<std::vector<T>> {
   }
   static size_t size(const void* object) { return static_cast<const List*>(object)->size(); }
   static void* emplace(void* object) { return &static_cast<List*>(object)->emplace_back(); }
+  static void reserve(void* object, size_t size) { static_cast<List*>(object)->reserve(size); }
   static constexpr ValueBinding kBinding{.shape = Shape::kList,
                                          .element = &Ops<T>::kBinding,
                                          .get = &get,
                                          .size = &size,
-                                         .emplace = &emplace};
+                                         .emplace = &emplace,
+                                         .reserve = &reserve};
 };
 
 template <typename T>

@@ -174,6 +174,7 @@ Result<void> Decoder::value(const ValueBinding& binding, const json::Value& valu
     case Shape::kList: {
       if (!value.is_array()) return mismatch(frame, value, binding);
       size_t index = 0;
+      binding.reserve(object, value.as_array().size());
       for (const json::Value& item : value.as_array()) {
         Frame inner{.parent = frame, .index = index++};
         KUEUE_TRY(this->value(*binding.element, item, binding.emplace(object), &inner));

@@ -81,6 +81,8 @@ class Cpp:
 
     def member_type(self, s, f):
         t = self.type_of(f.node, s.cpp[0])
+        if (*s.cpp, f.name) in names.SHARED_FIELDS:
+            return f"Shared<{t}>"
         if self.plain(s, f):
             return t
         boxed = f.node.kind == "struct" and self.size(f.node.struct) > BOX_ABOVE_BYTES

@@ -143,6 +143,9 @@ EXTRA_TABLES = [META + n for n in ("Status", "DeleteOptions", "ListMeta", "Condi
 PLAIN_STRUCTS = {("core", "PodTemplateSpec"), ("batch", "JobTemplateSpec"), ("core", "PersistentVolumeClaimTemplate"),
                  ("visibility", "PendingWorkload")}
 
+# Members that are Shared<T>: long, and equal in many objects.
+SHARED_FIELDS = {("v1beta2", "PodSet", "template")}
+
 KEYWORDS = {"namespace", "operator", "template", "default", "class", "export", "new", "delete", "register", "private",
             "public", "protected", "static", "switch", "union", "volatile", "explicit", "auto", "bool", "int", "long",
             "short", "signed", "unsigned", "float", "double", "char", "const", "continue", "break", "case", "catch",

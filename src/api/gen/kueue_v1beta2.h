@@ -404,7 +404,7 @@ struct PodSet {
   std::optional<int32_t> count;
   std::optional<int32_t> min_count;
   std::string name;
-  core::PodTemplateSpec template_;
+  Shared<core::PodTemplateSpec> template_;
   Boxed<PodSetTopologyRequest> topology_request;
   bool operator==(const PodSet&) const = default;
 };

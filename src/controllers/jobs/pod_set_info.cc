@@ -155,7 +155,7 @@ Result<std::vector<PodSetInfo>> infos_of_admission(const Context& context,
 std::vector<PodSetInfo> infos_of_spec(const v1beta2::Workload& workload) {
   std::vector<PodSetInfo> infos;
   for (const v1beta2::PodSet& pod_set : workload.spec.pod_sets) {
-    const api::core::PodTemplateSpec& pod = pod_set.template_;
+    const api::core::PodTemplateSpec& pod = *pod_set.template_;
     infos.push_back({pod_set.name, pod_set.count.value_or(1), pod.metadata.labels,
                      pod.metadata.annotations, pod.spec.node_selector, pod.spec.tolerations,
                      pod.spec.scheduling_gates});

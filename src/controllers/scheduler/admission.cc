@@ -220,6 +220,7 @@ void Admission::refeed_namespace(const std::string& name) {
 std::shared_ptr<const engine::Workload> Admission::convert(
     const v1beta2::Workload& workload) const {
   bridge::Surroundings around;
+  around.pool = &templates_;
   around.gates = &context_.options->gates;
   around.rules = &context_.options->requests;
   const auto ranges = context_.stores->limit_ranges.list(workload.metadata.namespace_);

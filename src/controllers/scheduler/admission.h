@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "bridge/to_engine.h"
 #include "bridge/workload_status.h"
 #include "controllers/context.h"
 #include "controllers/stores.h"
@@ -134,6 +135,7 @@ class Admission {
   };
   std::map<engine::Key, Known> known_;  // which object the engine knows
   std::set<engine::Key> sampled_;       // LocalQueues whose status is in the ledger
+  mutable bridge::TemplatePool templates_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

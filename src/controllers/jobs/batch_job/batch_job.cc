@@ -88,12 +88,13 @@ class BatchJob final : public Job {
   Result<std::vector<v1beta2::PodSet>> pod_sets() const override {
     v1beta2::PodSet pod_set;
     pod_set.name = kPodSetName;
-    pod_set.template_.metadata.labels = job_->spec.template_.metadata.labels;
-    pod_set.template_.metadata.annotations = job_->spec.template_.metadata.annotations;
-    pod_set.template_.spec = job_->spec.template_.spec;
+    api::core::PodTemplateSpec& pod = pod_set.template_.edit();
+    pod.metadata.labels = job_->spec.template_.metadata.labels;
+    pod.metadata.annotations = job_->spec.template_.metadata.annotations;
+    pod.spec = job_->spec.template_.spec;
     // The label with the job's name stays: it is part of what users select by.
     for (std::string_view label : {kJobNameLabel, kControllerUidLabel, kBatchControllerUidLabel})
-      pod_set.template_.metadata.labels.erase(std::string(label));
+      pod.metadata.labels.erase(std::string(label));
     pod_set.count = pods_count();
     if (gates_.on(Gate::kPartialAdmission)) pod_set.min_count = min_parallelism();
     KUEUE_ASSIGN(pod_set.topology_request,

@@ -1,0 +1,76 @@
+#include "controllers/pod_templates.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "json/json.h"
+#include "schema/codec.h"
+
+namespace kueue::controllers {
+namespace {
+
+json::Value document(int number, const std::string& image, const std::string& more = "") {
+  return json::parse(
+             R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"name":"w-)" +
+             std::to_string(number) +
+             R"("},"spec":{"queueName":"q","podSets":[{"name":"main","count":2,"template":{"spec":{
+                     "containers":[{"name":"c","image":")" +
+             image + R"("}]}}})" + more + "]}}")
+      .value();
+}
+
+api::v1beta2::Workload decode(PodTemplates& pool, json::Value from) {
+  api::v1beta2::Workload workload;
+  const Result<void> decoded = pool.decode(from, workload);
+  EXPECT_TRUE(decoded.ok());
+  return workload;
+}
+
+TEST(PodTemplates, GiveWhatTheCodecGives) {
+  PodTemplates pool;
+  const std::string second =
+      R"(,{"name":"other","template":{"spec":{"restartPolicy":"Never"}}},{"name":"bare"})";
+  for (int i = 0; i < 3; ++i) {
+    const json::Value from = document(i, "busybox", second);
+    EXPECT_EQ(decode(pool, from), schema::decode<api::v1beta2::Workload>(from).value());
+  }
+  EXPECT_EQ(pool.size(), 3u);  // busybox, the second, none at all
+}
+
+TEST(PodTemplates, EqualOnesAreOneAndAnEditStaysPrivate) {
+  PodTemplates pool;
+  auto first = decode(pool, document(1, "a"));
+  auto second = decode(pool, document(2, "a"));
+  const auto other = decode(pool, document(3, "b"));
+  EXPECT_EQ(first.spec.pod_sets[0].template_.get(), second.spec.pod_sets[0].template_.get());
+  EXPECT_NE(first.spec.pod_sets[0].template_.get(), other.spec.pod_sets[0].template_.get());
+  second.spec.pod_sets[0].template_.edit().spec.containers[0].image = "c";
+  EXPECT_EQ(first.spec.pod_sets[0].template_->spec.containers[0].image, "a");
+  EXPECT_EQ(decode(pool, document(4, "a")).spec.pod_sets[0].template_->spec.containers[0].image,
+            "a");
+}
+
+TEST(PodTemplates, WhatNobodyUsesGoesAway) {
+  PodTemplates pool;
+  const auto kept = decode(pool, document(0, "kept"));
+  for (int i = 0; i < 5000; ++i) decode(pool, document(i, "image-" + std::to_string(i)));
+  EXPECT_LT(pool.size(), 600u);
+  EXPECT_EQ(decode(pool, document(1, "kept")).spec.pod_sets[0].template_.get(),
+            kept.spec.pod_sets[0].template_.get());
+}
+
+TEST(PodTemplates, ErrorsNameTheField) {
+  PodTemplates pool;
+  json::Value wrong = document(1, "a", R"(,{"name":"b","template":{"spec":{"containers":7}}})");
+  api::v1beta2::Workload workload;
+  const Result<void> decoded = pool.decode(wrong, workload);
+  ASSERT_FALSE(decoded.ok());
+  ASSERT_FALSE(decoded.error().causes.empty());
+  EXPECT_EQ(decoded.error().causes[0].field, "spec.podSets[1].template.spec.containers");
+  EXPECT_EQ(pool.size(), 0u);
+}
+
+}  // namespace
+}  // namespace kueue::controllers
