@@ -63,7 +63,7 @@ State::State(Settings settings) : world_(std::make_unique<World>(std::move(setti
   World* world = world_.get();
   world->forest.rebuilt = [world](QuotaId node) {
     if (node.value < world->queue_of_node.size() && world->queue_of_node[node.value].valid())
-      ++world->queues[world->queue_of_node[node.value]].generation;
+      world->queues[world->queue_of_node[node.value]].generation = ++world->reshapes << 32;
   };
 }
 

@@ -159,6 +159,7 @@ bool scaled_down(const Workload& before, const Workload& now) {
 
 void return_to_queue(World& world, WorkloadId id) {
   const Workload& w = world.object(id);
+  remove_from_queue(world, id);
   release(world, id);
   retry_for(world, id);
   world.record(id).scan.reset();
@@ -203,6 +204,7 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
   } else {
     bool freed =
         (is == Phase::kAdmitted && before.reclaimable != w.reclaimable) || scaled_down(before, w);
+    remove_from_queue(world, id);  // when its conditions contradicted each other
     sync_reservation(world, id);
     if (freed || before.priority != w.priority) retry_for(world, id);
   }

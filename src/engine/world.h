@@ -97,7 +97,9 @@ struct QueueRecord {
   ClusterQueue spec;
   QuotaId node;
   std::vector<GroupRecord> groups;
-  int64_t generation = 0;  // allocatable resource generation
+  // Allocatable resource generation, without the releases of its tree. Each rebuild of the tree
+  // lifts it above all that was ever reached: the releases of another tree are counted then.
+  int64_t generation = 0;
   QueueActivity activity;
   bool topology_only = false;  // all its flavors are topology flavors
 
@@ -183,6 +185,7 @@ struct World {
   TopologyTables topology;
 
   uint64_t stamp = 1;  // orders looks at workloads and their returns
+  int64_t reshapes = 0;  // rebuilds of trees, for the generations of their queues
   uint64_t epoch = 1;  // grows with changes that may matter to any queue
   std::unordered_map<uint32_t, uint64_t>
       tree_epoch;  // by root node: changes that matter to its queues

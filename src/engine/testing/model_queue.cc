@@ -208,6 +208,7 @@ void Model::workload_updated(Item& item, const Workload& before) {
     item.scan.reset();
     sync_held(item);
   } else if (is == Phase::kPending) {
+    leave_queue(item);
     release(item);
     ask_retry_for(item);
     item.scan.reset();
@@ -219,6 +220,7 @@ void Model::workload_updated(Item& item, const Workload& before) {
     int32_t was_count = 0, is_count = 0;
     for (const PodSet& ps : before.pod_sets) was_count += ps.count;
     for (const PodSet& ps : w.pod_sets) is_count += ps.count;
+    leave_queue(item);
     sync_held(item);
     if ((is == Phase::kAdmitted && before.reclaimable != w.reclaimable) ||
         (w.elastic && is_count < was_count) || before.priority != w.priority)
