@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -61,6 +62,11 @@ class Stage:
     def jobs(self, state, prefix=""):
         return sorted(name for (kind, name), s in self.states.items()
                       if kind == "Job" and s == state and name.split("/")[1].startswith(prefix))
+
+    def all_finished(self):
+        """Every Workload seen is finished, which follows its Job by a moment."""
+        self.wait(lambda: all(s == "finished" for (kind, _), s in self.states.items() if kind == "Workload"),
+                  "all Workloads to finish")
 
     def _follow(self, kind):
         while True:
@@ -156,6 +162,7 @@ def scene_quick_start(stage, kueue, kubeconfig):
     stage.wait(lambda: len(stage.jobs("running", "sample-job-")) + len(stage.jobs("finished", "sample-job-")) >= 3,
                "three Jobs to be released")
     stage.wait(lambda: len(stage.jobs("finished", "sample-job-")) == 5, "all five Jobs to finish")
+    stage.all_finished()
     check(stage.peak["pods"] == 9, f"nine pods at the same time at most, and nine at the peak; saw {stage.peak['pods']}")
 
 
@@ -165,6 +172,7 @@ def scene_gang(stage, kueue, kubeconfig):
     apply(stage, kueue, kubeconfig, ROOT / "examples/gang/queues.yaml")
     apply(stage, kueue, kubeconfig, ROOT / "examples/gang/jobs.yaml")
     stage.wait(lambda: len(stage.jobs("finished", "train-")) == 2, "both training Jobs to finish")
+    stage.all_finished()
     both = {"default/train-a", "default/train-b"}
     check(not any(both <= group for group in stage.together), "the two Jobs never had pods running at the same time")
 
@@ -174,6 +182,7 @@ def scene_cohort(stage, kueue, kubeconfig):
     apply(stage, kueue, kubeconfig, ROOT / "examples/cohort/queues.yaml")
     apply(stage, kueue, kubeconfig, ROOT / "examples/cohort/jobs.yaml")
     stage.wait(lambda: {"team-a/big", "team-b/own"} <= set(stage.jobs("finished")), "both teams' Jobs to finish")
+    stage.all_finished()
     big = next(w for w, job in stage.owners.items() if job == "team-a/big")
     check(stage.states["Workload", big] == "finished", "team-a ran six CPUs with a quota of four")
 
@@ -190,6 +199,7 @@ def main():
     parser.add_argument("--keep", action="store_true", help="leave the server up until Ctrl-C")
     args = parser.parse_args()
     kueue = str(pathlib.Path(args.kueue).resolve())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # takes the server down too
 
     print("starting: kueue up --memory --nodes 4x8cpu,32Gi,nvidia.com/gpu=2", flush=True)
     with contextlib.ExitStack() as stack:
