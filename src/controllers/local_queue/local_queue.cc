@@ -79,8 +79,7 @@ Result<void> LocalQueueReconciler::write_status(const v1beta2::LocalQueue& queue
   status.admitted_workloads = view.status.admitted;
   status.flavors_reservation = to_api(view.status.reservation);
   status.flavors_usage = to_api(view.status.usage);
-  if (view.sample.has_value() && view.sample->usage.known &&
-      (view.sample->taken || !status.fair_sharing.has_value())) {
+  if (view.sample.has_value() && view.sample->taken) {
     v1beta2::AdmissionFairSharingStatus consumed;
     for (const auto& [resource, amount] : view.sample->usage.consumed)
       consumed.consumed_resources[resource] = bridge::quantity_of_nanos(amount);

@@ -138,6 +138,12 @@ void Admission::seed_consumed() {
   }
 }
 
+void Admission::set_consumed(const engine::ConsumedUsage& usage, bool sampled) {
+  std::lock_guard lock(mutex_);
+  state_.apply(usage);
+  if (sampled) sampled_.insert(usage.local_queue);
+}
+
 Admission::Sample Admission::sample_usage(const engine::Key& local_queue) {
   Sample sample;
   sample.next = context_.options->engine.admission_fair_sharing->sampling_interval;

@@ -65,6 +65,8 @@ class Admission {
     Duration next;       // when to ask again
   };
   Sample sample_usage(const engine::Key& local_queue);
+  // Sets it. `sampled` = the status knows, the next sample is due an interval after its last update.
+  void set_consumed(const engine::ConsumedUsage& usage, bool sampled);
 
   // Asks the engine under the lock. `question` must be quick and must not call back.
   template <typename Question>

@@ -30,6 +30,8 @@ Result<kube::ReconcileResult> WorkloadReconciler::reconcile(const kube::ObjectKe
   if (workload == nullptr) return kube::ReconcileResult{};
   KUEUE_ASSIGN(const bool orphan, handle_orphan(*workload));
   if (orphan) return kube::ReconcileResult{};
+  workload = context_.stores->workloads.get(key);
+  if (workload == nullptr) return kube::ReconcileResult{};
   if (is_finished(*workload)) return handle_finished(*workload);
   if (deleting(*workload)) return kube::ReconcileResult{};
   if (is_active(*workload) && is_true(*workload, kDeactivationTarget)) {

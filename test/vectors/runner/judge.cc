@@ -49,7 +49,10 @@ void diff_paths(const std::string& path, const json::Value& a, const json::Value
 
 }  // namespace
 
-Judges::Judges() { add_scheduling_judges(*this); }
+Judges::Judges() {
+  add_scheduling_judges(*this);
+  add_reconcile_judges(*this);
+}
 
 const Judge* Judges::find(const Case& test) const {
   for (const std::string& name :

@@ -39,6 +39,7 @@ class Judges {
 
 // Each adds the judges of one part.
 void add_scheduling_judges(Judges& judges);
+void add_reconcile_judges(Judges& judges);
 
 // --- shared by judges
 // Without null, empty, 0 and false members.

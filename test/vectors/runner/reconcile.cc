@@ -1,25 +1,27 @@
-// Recorded passes of reconcilers: the objects before, one pass, the objects and events after.
-#include <gtest/gtest.h>
-
-#include <fstream>
+// Judges recorded passes of reconcilers: the objects before, one pass, then objects, events, and
+// when to look again. The manager's parts stand over a small API in memory; nothing runs by itself.
 #include <set>
 #include <sstream>
 
+#include "bridge/quantities.h"
+#include "controllers/cluster_queue/cluster_queue.h"
+#include "controllers/cohort/cohort.h"
 #include "controllers/context.h"
+#include "controllers/in_use.h"
 #include "controllers/jobs/batch_job/batch_job.h"
 #include "controllers/jobs/reconciler.h"
+#include "controllers/local_queue/local_queue.h"
+#include "controllers/priority_class/priority_class.h"
 #include "controllers/scheduler/admission.h"
 #include "controllers/stores.h"
 #include "controllers/testing/fake_api.h"
 #include "controllers/workload/workload.h"
+#include "judge.h"
 
-namespace kueue::controllers {
+namespace kueue::vectors {
 namespace {
 
-std::string shared_folder() {
-  const char* set = std::getenv("KUEUE_SHARED");
-  return set != nullptr ? set : std::string(KUEUE_SOURCE_DIR) + "/../shared";
-}
+using namespace controllers;
 
 std::string plural_of(std::string_view kind) {
   static const std::map<std::string, std::string, std::less<>> kPlurals = {
@@ -122,6 +124,18 @@ Options options_of(const json::Value& test) {
     auto kept = parse_duration(given->get_string({"workloadRetention", "afterFinished"}, "0s"));
     if (kept.ok()) options.retention_after_finished = *kept;
   }
+  if (const json::Value* fair = given->find("admissionFSConfig")) {
+    engine::AdmissionFairSharing& afs = options.engine.admission_fair_sharing.emplace();
+    auto duration = [&](const char* name) {
+      auto parsed = parse_duration(fair->get_string({name}, "0s"));
+      return parsed.ok() ? *parsed : Duration();
+    };
+    afs.half_life = duration("usageHalfLifeTime");
+    afs.sampling_interval = duration("usageSamplingInterval");
+    if (const json::Value* weights = fair->find("resourceWeights"))
+      for (const auto& [name, weight] : weights->as_object())
+        afs.resource_weights.emplace_back(name, weight.as_double());
+  }
   const std::string selector(given->get_string({"managedJobsNamespaceSelector", "selector"}));
   if (!selector.empty())
     options.managed_jobs_namespace_selector = *wire::LabelSelector::parse(selector);
@@ -164,15 +178,20 @@ class Bench {
         if (request.method != "PATCH") return {};
         return make_error(ErrorCode::kForbidden, "refused by the test");
       };
-    for (const json::Value& object : test.find_path({"input", "objects"})->as_array()) {
-      const std::string plural = plural_of(object.get_string({"kind"}));
-      if (plural.empty()) continue;
-      api_.put(plural, object);
-      before_.emplace(name_of(object), object);
-    }
+    if (const json::Value* objects = test.find_path({"input", "objects"});
+        objects != nullptr && objects->is_array())
+      for (const json::Value& object : objects->as_array()) put(object);
+    // What the caches had been told of before.
+    if (const json::Value* setup = test.find_path({"input", "setup"});
+        setup != nullptr && setup->is_array())
+      for (const json::Value& call : setup->as_array())
+        if (const json::Value* args = call.find("args"); args != nullptr && args->is_object())
+          for (const auto& [name, argument] : args->as_object())
+            if (argument.is_object() && argument.find("kind") != nullptr) put(argument);
     stores_.start();
     kind_->store().start();
     executor_.run_until_idle();
+    set_consumed();
   }
   ~Bench() {
     stores_.stop();
@@ -180,22 +199,15 @@ class Bench {
     context_.events->stop();
   }
 
-  void run(bool job) {
+  void run() {
     const std::string request(test_.get_string({"input", "request"}));
     const size_t slash = request.find('/');
-    const kube::ObjectKey key{request.substr(0, slash), request.substr(slash + 1)};
-    if (job) {
-      jobs::JobReconciler reconciler(context_, *kind_, kinds_);
-      reconciler.set_orphan_grace({});
-      result_ = reconciler.reconcile(key);
-    } else {
-      result_ = WorkloadReconciler(context_).reconcile(key);
-    }
+    result_ = reconcile(test_.get_string({"input", "controller"}),
+                        {request.substr(0, slash), request.substr(slash + 1)});
     executor_.run_until_idle();
   }
 
-  // "" or what differs.
-  std::string difference() const {
+  Differences differences() const {
     std::map<std::string, json::Value> want = before_;
     const json::Value* expect = test_.find("expect");
     if (const json::Value* changed = expect->find("changed"))
@@ -208,32 +220,96 @@ class Bench {
           "cohorts", "admissionchecks", "topologies", "workloadpriorityclasses", "priorityclasses",
           "limitranges", "runtimeclasses"})
       for (const json::Value* object : api_.list(plural)) got.emplace(name_of(*object), *object);
-    std::ostringstream out;
+    Differences out;
     for (const auto& [name, object] : want) {
       auto found = got.find(name);
       if (found == got.end()) {
-        out << "missing " << name << "\n";
-      } else if (!(comparable(object) == comparable(found->second))) {
-        out << name << "\n  want " << json::write_sorted(comparable(object)) << "\n  got  "
-            << json::write_sorted(comparable(found->second)) << "\n";
+        out.push_back("missing " + name);
+      } else {
+        differ(out, name, comparable(object), comparable(found->second));
       }
     }
     for (const auto& [name, object] : got)
-      if (!want.contains(name)) out << "unexpected " << name << "\n";
+      if (!want.contains(name)) out.push_back("unexpected " + name);
     compare_events(*expect, out);
     const json::Value* error = expect->find("error");
     const bool want_error = error != nullptr && !error->is_null();
-    if (!want_error && !result_.ok()) out << "error: " << result_.error().message << "\n";
-    return out.str();
+    if (want_error) return out;
+    if (!result_.ok()) {
+      out.push_back("error: " + result_.error().message);
+      return out;
+    }
+    const Duration again = result_->requeue_after.value_or(Duration());
+    const auto wanted = parse_duration(expect->get_string({"requeueAfter"}, "0s"));
+    // After a write the notice of it brings the next look.
+    const json::Value* changes = expect->find("changed");
+    const bool wrote = changes != nullptr && changes->is_array() && !changes->as_array().empty();
+    if (wanted.ok() && *wanted != again && !(wrote && wanted->ns == 0))
+      out.push_back("requeueAfter: expected " + std::string(expect->get_string({"requeueAfter"})) +
+                    ", actual " + std::to_string(again.as_seconds()) + " s");
+    return out;
   }
 
  private:
+  void put(const json::Value& object) {
+    const std::string plural = plural_of(object.get_string({"kind"}));
+    if (plural.empty() || !before_.emplace(name_of(object), object).second) return;
+    api_.put(plural, object);
+  }
+
+  // What a LocalQueue had consumed according to the ledger.
+  void set_consumed() {
+    const json::Value* given = test_.find_path({"input", "raw", "initialConsumedResources"});
+    if (given == nullptr || given->get_string({"lastUpdate"}).empty()) return;
+    const std::string request(test_.get_string({"input", "request"}));
+    const size_t slash = request.find('/');
+    engine::ConsumedUsage usage{{request.substr(0, slash), request.substr(slash + 1)},
+                                {},
+                                *parse_time(given->get_string({"lastUpdate"}))};
+    if (const json::Value* resources = given->find("resources");
+        resources != nullptr && resources->is_object())
+      for (const auto& [name, amount] : resources->as_object())
+        usage.consumed.emplace_back(name, bridge::nanos_of(*api::Quantity::from_json(amount)));
+    admission_.set_consumed(usage, given->get_bool({"statusAccounted"}));
+  }
+
+  template <typename T>
+  Result<kube::ReconcileResult> keep(kube::Informer<T>& store, const kube::ObjectKey& key,
+                                     InUse in_use) {
+    return keep_while_used(
+        context_, store.core(),
+        [](const void* object) -> const api::meta::ObjectMeta& {
+          return static_cast<const T*>(object)->metadata;
+        },
+        std::move(in_use))(key);
+  }
+
+  Result<kube::ReconcileResult> reconcile(std::string_view controller, const kube::ObjectKey& key) {
+    if (controller == "core.WorkloadReconciler") return WorkloadReconciler(context_).reconcile(key);
+    if (controller == "core.ClusterQueueReconciler")
+      return ClusterQueueReconciler(context_).reconcile(key);
+    if (controller == "core.LocalQueueReconciler") {
+      admission_.start();  // takes what the statuses say
+      return LocalQueueReconciler(context_).reconcile(key);
+    }
+    if (controller == "core.CohortReconciler") return CohortReconciler(context_).reconcile(key);
+    if (controller == "core.WorkloadPriorityClassReconciler")
+      return PriorityClassReconciler(context_).reconcile(key);
+    if (controller == "core.ResourceFlavorReconciler")
+      return keep(stores_.flavors, key, [](const engine::State& state, const std::string& name) {
+        return state.flavor_in_use(name);
+      });
+    jobs::JobReconciler reconciler(context_, *kind_, kinds_);
+    reconciler.set_orphan_grace({});
+    return reconciler.reconcile(key);
+  }
+
   std::vector<std::unique_ptr<jobs::JobKind>> make_kinds() {
     std::vector<std::unique_ptr<jobs::JobKind>> kinds;
     kinds.push_back(jobs::make_batch_job_kind(client_, executor_, options_.gates));
     return kinds;
   }
-  void compare_events(const json::Value& expect, std::ostringstream& out) const {
+  void compare_events(const json::Value& expect, Differences& out) const {
     std::multiset<std::string> want;
     std::multiset<std::string> got;
     if (const json::Value* events = expect.find("events"); events != nullptr && events->is_array())
@@ -247,9 +323,9 @@ class Bench {
                  std::string(event->get_string({"note"})));
     if (want == got) return;
     for (const std::string& event : want)
-      if (want.count(event) > got.count(event)) out << "no event " << event << "\n";
+      if (want.count(event) > got.count(event)) out.push_back("no event " + event);
     for (const std::string& event : got)
-      if (got.count(event) > want.count(event)) out << "event " << event << "\n";
+      if (got.count(event) > want.count(event)) out.push_back("event " + event);
   }
 
   const json::Value& test_;
@@ -267,61 +343,18 @@ class Bench {
   Result<kube::ReconcileResult> result_ = kube::ReconcileResult{};
 };
 
-struct VectorFile {
-  const char* path;
-  bool job;
-  // Cases that differ on purpose or need what is not built yet, with the reason beside each.
-  std::map<std::string, std::string> exceptions;
-};
-
-void play(const VectorFile& file) {
-  const std::string path = shared_folder() + "/vectors/tables/" + file.path;
-  std::ifstream in(path);
-  if (!in) GTEST_SKIP() << "NOT TESTED: " << path << " is not there";
-  std::stringstream text;
-  text << in.rdbuf();
-  Result<json::Value> document = json::parse(text.str());
-  ASSERT_TRUE(document.ok()) << document.error().message;
-  int same = 0;
-  for (const json::Value& test : document->find("cases")->as_array()) {
-    const std::string id(test.get_string({"id"}));
-    if (test.find("steps") != nullptr) continue;
-    const bool excepted = file.exceptions.contains(id);
-    Bench bench(test);
-    bench.run(file.job);
-    const std::string difference = bench.difference();
-    if (excepted) {
-      EXPECT_FALSE(difference.empty()) << id << " is the same now; drop the exception";
-    } else {
-      EXPECT_EQ(difference, "") << id;
-      if (difference.empty()) ++same;
-    }
-  }
-  std::printf("%s: %d cases as recorded, %zu named exceptions\n", file.path, same,
-              file.exceptions.size());
-}
-
-constexpr const char* kElastic = "needs workload slices";
-constexpr const char* kLastPod = "the template is restored when the last pod is gone";
-
-TEST(ReconcileVectors, BatchJob) {
-  play({"jobs-job/reconciler.json",
-        true,
-        {{"jobs-job/reconciler-071", kElastic},
-         {"jobs-job/reconciler-105", kElastic},
-         {"jobs-job/reconciler-106", kElastic},
-         {"jobs-job/reconciler-149", kLastPod},
-         {"jobs-job/reconciler-163", kLastPod},
-         {"jobs-job/reconciler-164", kLastPod},
-         {"jobs-job/reconciler-165", kLastPod},
-         {"jobs-job/reconciler-123", "an end is told once, by the pass that writes it"}}});
-}
-TEST(ReconcileVectors, Workload) { play({"core/reconcile.json", false, {}}); }
-TEST(ReconcileVectors, WorkloadRequeue) { play({"core/reconcile-requeue.json", false, {}}); }
-TEST(ReconcileVectors, WorkloadInadmissible) {
-  play({"core/reconcile-inadmissible.json", false, {}});
-}
-TEST(ReconcileVectors, WorkloadEviction) { play({"core/reconcile-eviction.json", false, {}}); }
-
 }  // namespace
-}  // namespace kueue::controllers
+
+void add_reconcile_judges(Judges& judges) {
+  for (const char* controller :
+       {"core.WorkloadReconciler", "core.ClusterQueueReconciler", "core.LocalQueueReconciler",
+        "core.CohortReconciler", "core.WorkloadPriorityClassReconciler",
+        "core.ResourceFlavorReconciler", "jobs-job job reconciler"})
+    judges.add("reconcile " + std::string(controller), [](const json::Value& test) {
+      Bench bench(test);
+      bench.run();
+      return bench.differences();
+    });
+}
+
+}  // namespace kueue::vectors
