@@ -232,14 +232,15 @@ std::optional<PendingReason> State::bypass_reason(const Key& key) const {
 
 const Admission* State::admission(const Key& key) const {
   WorkloadId id = world_->find(key);
-  return id.valid() && world_->record(id).reservation ? &world_->record(id).reservation->admission
-                                                      : nullptr;
+  return id.valid() && world_->record(id).reservation
+             ? world_->record(id).reservation->admission.get()
+             : nullptr;
 }
 
 std::vector<std::string> State::required_checks(const Workload& w) const {
   if (w.concurrent_admission_parent) return {};
   if (w.reserved()) return checks_for_admission(*world_, *w.admission);
-  LocalId local = world_->find_local({w.key.namespace_, w.queue_name});
+  LocalId local = world_->find_local(w.key.namespace_, w.queue_name);
   if (!local.valid() || !world_->locals[local].queue.valid()) return {};
   return checks_for_queue(*world_, world_->locals[local].queue);
 }

@@ -33,7 +33,7 @@ void apply_event(World& world, const ConsumedUsage& event);
 void apply_event(World& world, const SampleUsage& event);
 void apply_event(World& world, const SecondPassReady& event);
 
-LocalId ensure_local(World& world, const Key& key);
+LocalId ensure_local(World& world, std::string_view ns, std::string_view name);
 // The record of a ClusterQueue, made when only its name is known: its LocalQueues and reservations
 // may come before the ClusterQueue itself.
 QueueId ensure_queue(World& world, const std::string& name);

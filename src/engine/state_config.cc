@@ -84,14 +84,14 @@ QueueId ensure_queue(World& world, const std::string& name) {
   return it->second;
 }
 
-LocalId ensure_local(World& world, const Key& key) {
-  auto [it, inserted] = world.local_ids.try_emplace(key.text());
-  if (inserted) {
-    it->second = world.locals.push(LocalRecord());
-    world.locals[it->second].key = key;
-    world.local_usage.push_back(0);
-  }
-  return it->second;
+LocalId ensure_local(World& world, std::string_view ns, std::string_view name) {
+  LocalId id = world.find_local(ns, name);
+  if (id.valid()) return id;
+  id = world.locals.push(LocalRecord());
+  world.locals[id].key = {std::string(ns), std::string(name)};
+  world.local_usage.push_back(0);
+  world.local_ids.insert(ns, name, id);
+  return id;
 }
 
 void apply_event(World& world, const NamespaceChanged& e) {
@@ -241,7 +241,7 @@ void apply_event(World& world, const ClusterQueueDeleted& e) {
 }
 
 void apply_event(World& world, const LocalQueueChanged& e) {
-  LocalId id = ensure_local(world, e.queue.key);
+  LocalId id = ensure_local(world, e.queue.key.namespace_, e.queue.key.name);
   LocalRecord& local = world.locals[id];
   QueueId queue = ensure_queue(world, e.queue.cluster_queue);
   bool queues = e.queue.stop == StopPolicy::kNone;

@@ -35,6 +35,11 @@ ShapeId use_shape(World& world, const std::shared_ptr<const PodTemplate>& pod) {
   return it->second;
 }
 
+bool uses_shapes_of(const World& world, const WorkloadRecord& r, const Workload& w) {
+  return std::equal(r.shapes.begin(), r.shapes.end(), w.pod_sets.begin(), w.pod_sets.end(),
+                    [&](ShapeId id, const PodSet& ps) { return world.shapes[id].pod == ps.pod; });
+}
+
 void drop_shapes(World& world, WorkloadRecord& r) {
   for (ShapeId id : r.shapes) {
     Shape& shape = world.shapes[id];
@@ -75,7 +80,7 @@ WorkloadId new_record(World& world, const Key& key) {
   } else {
     id = world.workloads.push(WorkloadRecord());
   }
-  world.workload_ids[key.text()] = id;
+  world.workload_ids.insert(key.namespace_, key.name, id);
   world.pending_keys.ensure(id);
   return id;
 }
@@ -95,16 +100,24 @@ bool same_gates(const Workload& a, const Workload& b) {
                     });
 }
 
+// Those that a blocked head depends on, in the order in which they stand.
+bool same_conditions(const Workload& a, const Workload& b) {
+  auto matters = [](const Condition& c) {
+    return c.type != ConditionType::kAdmitted &&
+           !(c.type == ConditionType::kQuotaReserved && c.status == ConditionStatus::kFalse);
+  };
+  auto x = a.conditions.begin(), y = b.conditions.begin();
+  for (;;) {
+    x = std::find_if(x, a.conditions.end(), matters);
+    y = std::find_if(y, b.conditions.end(), matters);
+    if (x == a.conditions.end() || y == b.conditions.end())
+      return x == a.conditions.end() && y == b.conditions.end();
+    if (!(*x++ == *y++)) return false;
+  }
+}
+
 // Status texts of our own writes change nothing that a blocked head depends on.
 bool only_texts_changed(const Workload& a, const Workload& b) {
-  auto relevant = [](const Workload& w) {
-    std::vector<Condition> out;
-    for (const Condition& c : w.conditions)
-      if (c.type != ConditionType::kAdmitted &&
-          !(c.type == ConditionType::kQuotaReserved && c.status == ConditionStatus::kFalse))
-        out.push_back(c);
-    return out;
-  };
   return a.generation == b.generation && a.uid == b.uid && a.priority == b.priority &&
          a.active == b.active && a.queue_name == b.queue_name && a.boost_text == b.boost_text &&
          a.requeue_at == b.requeue_at && a.reclaimable == b.reclaimable &&
@@ -112,7 +125,7 @@ bool only_texts_changed(const Workload& a, const Workload& b) {
          a.unhealthy_nodes == b.unhealthy_nodes && a.on_hold() == b.on_hold() &&
          a.allowed_flavors == b.allowed_flavors && a.elastic == b.elastic &&
          a.replaces == b.replaces && a.variant_parent_uid == b.variant_parent_uid &&
-         same_checks(a, b) && same_gates(a, b) && relevant(a) == relevant(b);
+         same_checks(a, b) && same_gates(a, b) && same_conditions(a, b);
 }
 
 // Replaces the object and what is derived from it. The queue keys still point into `before`, which
@@ -120,7 +133,7 @@ bool only_texts_changed(const Workload& a, const Workload& b) {
 void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> next) {
   WorkloadRecord& r = world.record(id);
   if (!r.object || !only_texts_changed(*r.object, *next)) ++r.version;
-  LocalId local = ensure_local(world, {next->key.namespace_, next->queue_name});
+  LocalId local = ensure_local(world, next->key.namespace_, next->queue_name);
   if (local != r.local) {
     if (r.local.valid()) {
       forget_penalty(world, id);
@@ -130,10 +143,13 @@ void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> nex
     join_local(world, id, local);
     count_in_own_local(world, id);
   }
-  std::vector<ShapeId> shapes;
-  for (const PodSet& ps : next->pod_sets) shapes.push_back(use_shape(world, ps.pod));
-  drop_shapes(world, r);
-  r.shapes = std::move(shapes);
+  if (!uses_shapes_of(world, r, *next)) {
+    std::vector<ShapeId> shapes;
+    shapes.reserve(next->pod_sets.size());
+    for (const PodSet& ps : next->pod_sets) shapes.push_back(use_shape(world, ps.pod));
+    drop_shapes(world, r);
+    r.shapes = std::move(shapes);
+  }
   Digest digest = scheduling_digest(world, *next);
   if (r.scan &&
       (!world.gate(Gate::kFlavorFungibilityPreserveScanProgress) || !(digest == r.digest)))
@@ -249,7 +265,8 @@ void apply_event(World& world, const WorkloadDeleted& e) {
   retry_for(world, id);
   leave_local(world, id);
   drop_shapes(world, r);
-  world.workload_ids.erase(e.key.text());
+  world.workload_ids.erase(e.key.namespace_, e.key.name,
+                           [&](WorkloadId other) { return other == id; });
   r.object.reset();
   r.scan.reset();
   r.queue = QueueId();

@@ -19,8 +19,9 @@ const GroupRecord* QueueRecord::group_of(ResourceId resource) const {
 }
 
 WorkloadId World::find(const Key& key) const {
-  auto it = workload_ids.find(key.text());
-  return it == workload_ids.end() ? WorkloadId() : it->second;
+  return workload_ids.find(key.namespace_, key.name, [&](WorkloadId id) {
+    return workloads[id].object && workloads[id].object->key == key;
+  });
 }
 
 QueueId World::find_queue(const std::string& name) const {
@@ -28,9 +29,10 @@ QueueId World::find_queue(const std::string& name) const {
   return it == queue_ids.end() ? QueueId() : it->second;
 }
 
-LocalId World::find_local(const Key& key) const {
-  auto it = local_ids.find(key.text());
-  return it == local_ids.end() ? LocalId() : it->second;
+LocalId World::find_local(std::string_view ns, std::string_view name) const {
+  return local_ids.find(ns, name, [&](LocalId id) {
+    return locals[id].key.name == name && locals[id].key.namespace_ == ns;
+  });
 }
 
 uint64_t World::tree_epoch_of(QueueId queue) const {

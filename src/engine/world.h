@@ -8,11 +8,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "engine/engine.h"
 #include "engine/fairshare/ledger.h"
+#include "engine/key_index.h"
 #include "engine/names.h"
 #include "engine/queue/pending_queue.h"
 #include "engine/quota/forest.h"
@@ -43,7 +45,7 @@ struct ScanProgress {
 // Quota (and places) held by a workload.
 struct Reservation {
   QueueId queue;
-  Admission admission;
+  std::shared_ptr<const Admission> admission;  // never null
   Usage usage;
   Instant since;
   bool assumed = false;  // not yet seen in the API object
@@ -159,11 +161,11 @@ struct World {
 
   std::unordered_map<std::string, QueueId> queue_ids;
   IndexVec<QueueId, QueueRecord> queues;
-  std::vector<QueueId> queue_of_node;                  // by QuotaId
-  std::unordered_map<std::string, LocalId> local_ids;  // by "namespace/name"
+  std::vector<QueueId> queue_of_node;  // by QuotaId
+  KeyIndex<LocalId> local_ids;
   IndexVec<LocalId, LocalRecord> locals;
 
-  std::unordered_map<std::string, WorkloadId> workload_ids;  // by "namespace/name"
+  KeyIndex<WorkloadId> workload_ids;
   IndexVec<WorkloadId, WorkloadRecord> workloads;
   PendingKeys pending_keys;         // order in their queues
   std::vector<double> local_usage;  // by LocalId: what orders LocalQueues (behaviour.md 11)
@@ -199,7 +201,8 @@ struct World {
   const WorkloadRecord& record(WorkloadId id) const { return workloads[id]; }
   WorkloadId find(const Key& key) const;
   QueueId find_queue(const std::string& name) const;
-  LocalId find_local(const Key& key) const;
+  LocalId find_local(const Key& key) const { return find_local(key.namespace_, key.name); }
+  LocalId find_local(std::string_view ns, std::string_view name) const;
   bool gate(Gate g) const { return settings.gates.on(g); }
   uint64_t tree_epoch_of(QueueId queue) const;
   // Grows whenever more may fit into the queue than before.

@@ -167,7 +167,8 @@ void assume(World& world, const Entry& entry, const Admit& command) {
   if (!had && orders_by_usage(world, entry.queue))
     push_penalty(world, entry.id(), entry.queue,
                  total_requests(world, entry.id(), entry.assignment));
-  reserve(world, entry.id(), entry.queue, command.admission, true, command.admitted, since);
+  reserve(world, entry.id(), entry.queue, std::make_shared<const Admission>(command.admission),
+          true, command.admitted, since);
 }
 
 }  // namespace kueue::engine

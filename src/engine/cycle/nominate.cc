@@ -131,7 +131,7 @@ void nominate(Overlay& overlay, Entry& entry) {
   AssignOptions options;
   options.replaced = entry.replaced;
   find_assignment(overlay, entry, options);
-  r.scan = std::make_unique<ScanProgress>(entry.assignment.scan);
+  r.scan = std::make_unique<ScanProgress>(std::move(entry.assignment.scan));
 }
 
 void nominate_again(Overlay& overlay, Entry& entry) {
@@ -141,7 +141,8 @@ void nominate_again(Overlay& overlay, Entry& entry) {
   options.replaced = entry.replaced;
   options.pinned = &nominated;
   find_assignment(overlay, entry, options);
-  overlay.world().record(entry.id()).scan = std::make_unique<ScanProgress>(entry.assignment.scan);
+  overlay.world().record(entry.id()).scan =
+      std::make_unique<ScanProgress>(std::move(entry.assignment.scan));
 }
 
 WorkloadId replaced_slice(const World& world, WorkloadId id) {

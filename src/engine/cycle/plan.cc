@@ -19,14 +19,17 @@ std::vector<Target> targets_of(const World& world, const std::vector<Victim>& vi
   return out;
 }
 
-std::vector<PodSetExplanation> explain_pod_sets(const Workload& w, const Assignment& assignment) {
+std::vector<PodSetExplanation> explain_pod_sets(const Workload& w, Assignment& assignment) {
   std::vector<PodSetExplanation> out;
-  for (const PodSetResult& ps : assignment.pod_sets)
-    out.push_back({w.pod_sets[ps.index].name, ps.attempts, ps.reasons, ps.error});
+  out.reserve(assignment.pod_sets.size());
+  for (PodSetResult& ps : assignment.pod_sets)
+    out.push_back({w.pod_sets[ps.index].name, std::move(ps.attempts), std::move(ps.reasons),
+                   std::move(ps.error)});
   return out;
 }
 
-Decision decision_of(const World& world, const Entry& entry) {
+// What the entry has to say: its last word.
+Decision decision_of(const World& world, Entry& entry) {
   const Workload& w = world.object(entry.id());
   Decision d;
   d.key = w.key;
@@ -40,7 +43,7 @@ Decision decision_of(const World& world, const Entry& entry) {
   d.status = entry.status;
   d.requeue = entry.requeue;
   d.pending = entry.pending;
-  d.message = entry.message;
+  d.message = std::move(entry.message);
   d.is_preemptor = entry.head.is_preemptor;
   d.targets = targets_of(world, entry.victims);
   return d;
@@ -94,7 +97,9 @@ void return_entry(World& world, Plan& plan, Entry& entry) {
 
 std::vector<Entry> collect_entries(World& world, bool every_head, std::vector<Entry>& rejected) {
   std::vector<Entry> entries;
-  for (const Head& head : take_heads(world, !every_head)) {
+  std::vector<Head> heads = take_heads(world, !every_head);
+  entries.reserve(heads.size());
+  for (const Head& head : heads) {
     Entry entry;
     entry.head = head;
     WorkloadRecord& r = world.record(head.id);
@@ -121,6 +126,7 @@ std::vector<Entry> crowded_out(std::vector<Entry>& entries) {
 }
 
 void finish(World& world, Plan& plan, std::vector<Entry*>& done, std::vector<Entry>& rejected) {
+  plan.why.decisions.reserve(done.size() + rejected.size());
   size_t command = 0;
   for (Entry* entry : done) {
     if (entry->status != EntryStatus::kAssumed) continue;
@@ -164,6 +170,8 @@ Plan plan(State& state, const CycleInput& input) {
   std::vector<Entry> entries = collect_entries(world, input.every_head, rejected);
   std::vector<Entry> crowded;
   std::vector<Entry*> done;
+  done.reserve(entries.size());
+  result.commands.reserve(entries.size());
   {
     Overlay overlay(world);
     Cycle cycle{.overlay = overlay, .plan = result};

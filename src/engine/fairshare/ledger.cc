@@ -163,7 +163,7 @@ void settle_penalty(World& world, WorkloadId id) {
 }
 
 void apply_event(World& world, const ConsumedUsage& e) {
-  LocalId local = ensure_local(world, e.local_queue);
+  LocalId local = ensure_local(world, e.local_queue.namespace_, e.local_queue.name);
   LedgerAccount& account = world.ledger.open(local, e.last_update);
   account.consumed.clear();
   for (const auto& [resource, amount] : e.consumed)

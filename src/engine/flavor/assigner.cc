@@ -186,10 +186,10 @@ bool Assigner::assign_group(const PodSetGroup& group) {
     PodSetResult found;
     std::vector<FlavorChoice> choices = find_flavors(group, resource, found);
     status.no_fit = more_severe(status.no_fit, found.no_fit);
-    status.attempts.insert(status.attempts.end(), found.attempts.begin(), found.attempts.end());
+    std::move(found.attempts.begin(), found.attempts.end(), std::back_inserter(status.attempts));
     failed = choices.empty();
     if (failed) status.reasons.clear();
-    status.reasons.insert(status.reasons.end(), found.reasons.begin(), found.reasons.end());
+    std::move(found.reasons.begin(), found.reasons.end(), std::back_inserter(status.reasons));
     flavors.insert(flavors.end(), choices.begin(), choices.end());
   }
   if (failed) flavors.clear();
@@ -271,7 +271,7 @@ Amount Assigner::replaced_request(const PodSetGroup& group, ResourceId resource)
   if (!options_.replaced.valid() || !world_.record(options_.replaced).reservation) return Amount();
   Amount sum;
   for (const PodSetAssignment& ps :
-       world_.record(options_.replaced).reservation->admission.pod_sets)
+       world_.record(options_.replaced).reservation->admission->pod_sets)
     for (size_t member : group.members)
       if (ps.name == workload_.pod_sets[member].name)
         sum += Amount(amount_of(ps.usage, world_.names.text(resource)));
@@ -282,7 +282,7 @@ FlavorId Assigner::replaced_flavor(const PodSetGroup& group, ResourceId resource
   if (!options_.replaced.valid() || !world_.record(options_.replaced).reservation)
     return FlavorId();
   for (const PodSetAssignment& ps :
-       world_.record(options_.replaced).reservation->admission.pod_sets) {
+       world_.record(options_.replaced).reservation->admission->pod_sets) {
     if (ps.name != workload_.pod_sets[group.members.front()].name) continue;
     for (const auto& [r, flavor] : ps.flavors)
       if (r == world_.names.text(resource)) return world_.names.find_flavor(flavor);

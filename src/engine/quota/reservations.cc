@@ -89,15 +89,62 @@ std::vector<PlacedPods> admission_places(World& world, WorkloadId id, const Admi
   return out;
 }
 
-void reserve(World& world, WorkloadId id, QueueId queue, Admission admission, bool assumed,
-             bool admitted, Instant since) {
+namespace {
+
+bool charges_alike(const World& world, WorkloadId id, QueueId queue, const Usage& usage,
+                   const std::vector<PlacedPods>& placed) {
+  const WorkloadRecord& r = world.record(id);
+  return r.reservation && r.reservation->queue == queue && r.reservation->local == r.local &&
+         r.reservation->usage == usage && r.reservation->placed == placed;
+}
+
+void note_release(World& world, QueueId queue) {
+  QueueRecord& q = world.queues[queue];
+  ++q.generation;
+  ++world.tree_releases[world.forest.at(q.node).root.value];
+}
+
+// The same charge goes out and in again: only who is admitted may differ.
+void note_update(World& world, Reservation& reservation, bool admitted) {
+  QueueRecord& q = world.queues[reservation.queue];
+  if (reservation.admitted != admitted) {
+    count_locals(world, reservation, -1);
+    q.admitted += admitted ? 1 : -1;
+    if (admitted)
+      add(q.admitted_usage, reservation.usage);
+    else
+      subtract(q.admitted_usage, reservation.usage);
+    reservation.admitted = admitted;
+    count_locals(world, reservation, 1);
+  }
+  note_release(world, reservation.queue);
+  if (!reservation.placed.empty()) world.touch_all();
+  world.changed_queues.insert(reservation.queue);
+  if (reservation.local.valid()) world.changed_locals.insert(reservation.local);
+  world.touch_tree(reservation.queue);
+}
+
+}  // namespace
+
+void reserve(World& world, WorkloadId id, QueueId queue, std::shared_ptr<const Admission> admission,
+             bool assumed, bool admitted, Instant since) {
+  Usage usage = admission_usage(world, world.object(id), *admission);
+  std::vector<PlacedPods> placed = admission_places(world, id, *admission);
+  if (charges_alike(world, id, queue, usage, placed)) {
+    WorkloadRecord& r = world.record(id);
+    note_update(world, *r.reservation, admitted);
+    r.reservation->admission = std::move(admission);
+    r.reservation->since = since;
+    r.reservation->assumed = assumed;
+    return update_not_ready(world, id);
+  }
   release(world, id);
   WorkloadRecord& r = world.record(id);
   QueueRecord& q = world.queues[queue];
   auto reservation = std::make_unique<Reservation>();
   reservation->queue = queue;
-  reservation->usage = admission_usage(world, *r.object, admission);
-  reservation->placed = admission_places(world, id, admission);
+  reservation->usage = std::move(usage);
+  reservation->placed = std::move(placed);
   reservation->admission = std::move(admission);
   reservation->since = since;
   reservation->assumed = assumed;
@@ -133,8 +180,7 @@ void release(World& world, WorkloadId id) {
     --q.admitted;
     subtract(q.admitted_usage, reservation.usage);
   }
-  ++q.generation;
-  ++world.tree_releases[world.forest.at(q.node).root.value];
+  note_release(world, reservation.queue);
   count_locals(world, reservation, -1);
   remove_placed(world, reservation);
   world.changed_queues.insert(reservation.queue);
@@ -157,7 +203,8 @@ void sync_reservation(World& world, WorkloadId id) {
   QueueId queue = ensure_queue(world, w.admission->cluster_queue);
   Instant since = w.condition(ConditionType::kQuotaReserved)->since;
   // An update of a reservation is a release as well: whoever scans flavors starts anew.
-  reserve(world, id, queue, *w.admission, false, w.admitted(), since);
+  std::shared_ptr<const Admission> admission(world.record(id).object, &*w.admission);
+  reserve(world, id, queue, std::move(admission), false, w.admitted(), since);
 }
 
 void count_reservations(World& world, QueueId queue, bool exists) {

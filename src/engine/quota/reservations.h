@@ -13,8 +13,8 @@ Usage admission_usage(World& world, const Workload& workload, const Admission& a
 std::vector<PlacedPods> admission_places(World& world, WorkloadId id, const Admission& admission);
 
 // Charges the workload to the queue; replaces a reservation that it has.
-void reserve(World& world, WorkloadId id, QueueId queue, Admission admission, bool assumed,
-             bool admitted, Instant since);
+void reserve(World& world, WorkloadId id, QueueId queue, std::shared_ptr<const Admission> admission,
+             bool assumed, bool admitted, Instant since);
 // No-op when it has none.
 void release(World& world, WorkloadId id);
 // After the workload named another LocalQueue while it holds quota: that one counts it now.

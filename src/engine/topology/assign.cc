@@ -113,7 +113,7 @@ class Requests {
     if (!replaced_.valid() || !world_.gate(Gate::kElasticJobsViaWorkloadSlicesWithTAS)) return;
     const WorkloadRecord& old = world_.record(replaced_);
     if (!old.reservation) return;
-    for (const PodSetAssignment& a : old.reservation->admission.pod_sets)
+    for (const PodSetAssignment& a : old.reservation->admission->pod_sets)
       if (a.name == spec.name && a.topology) {
         r.previous = a.topology;
         r.extend_previous = true;
@@ -174,7 +174,7 @@ class WithoutReplaced {
 
 void keep_admission(World& world, const Reservation& reservation, const PodSet& pod_set,
                     PodSetResult& result) {
-  for (const PodSetAssignment& ps : reservation.admission.pod_sets) {
+  for (const PodSetAssignment& ps : reservation.admission->pod_sets) {
     if (ps.name != pod_set.name) continue;
     for (const auto& [resource, flavor] : ps.flavors) {
       result.flavors.push_back(

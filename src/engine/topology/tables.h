@@ -21,6 +21,7 @@ struct PlacedPods {
   std::vector<std::string> values;  // of the assignment's levels
   ResourceList per_pod;
   int32_t count = 0;
+  bool operator==(const PlacedPods&) const = default;
 };
 
 struct TopologyNode {
