@@ -10,6 +10,8 @@
 #include "api/registry.h"
 #include "app/manager_endpoints.h"
 #include "app/manager_setup.h"
+#include "app/visibility_server.h"
+#include "app/visibility_source.h"
 #include "app/webhook_lookup.h"
 #include "base/log.h"
 #include "certificates/keeper.h"
@@ -117,6 +119,10 @@ class ManagerProcess {
   Result<void> listen_health();
   Result<void> listen_metrics(const config::ManagerOptions& flags);
   Result<void> listen_webhooks(const config::ManagerOptions& flags);
+  Result<void> listen_visibility();
+  bool own_certificates() const {
+    return setup_.document.get_bool({"internalCertManagement", "enable"}, true);
+  }
   // From now on the servers use what the Secret holds.
   void keep_certificates();
   Result<std::unique_ptr<net::HttpServer>> listen(
@@ -141,6 +147,8 @@ class ManagerProcess {
   std::unique_ptr<net::HttpServer> metrics_;
   bool metrics_tls_ = false;
   std::unique_ptr<net::HttpServer> webhooks_;
+  std::unique_ptr<visibility::Source> visibility_source_;
+  std::unique_ptr<VisibilityServer> visibility_;
   std::unique_ptr<certificates::CertificateKeeper> keeper_;
 };
 
@@ -207,7 +215,7 @@ Result<void> ManagerProcess::listen_webhooks(const config::ManagerOptions& flags
   hooks.noop.insert(flags.noop_webhooks.begin(), flags.noop_webhooks.end());
   webhooks_inner_ = std::make_unique<webhooks::Handler>(std::move(hooks));
   webhook_handler_ = std::make_unique<OffLoopHandler>(*webhooks_inner_, *webhook_executor_);
-  if (setup_.document.get_bool({"internalCertManagement", "enable"}, true)) {
+  if (own_certificates()) {
     // Until the Secret is read; nobody trusts it.
     KUEUE_ASSIGN(net::ServerTls first, self_signed("kueue-webhook-service"));
     KUEUE_ASSIGN(webhooks_, listen(address, std::move(first), *webhook_handler_));
@@ -221,9 +229,38 @@ Result<void> ManagerProcess::listen_webhooks(const config::ManagerOptions& flags
   return {};
 }
 
+Result<void> ManagerProcess::listen_visibility() {
+  if (!setup_.options.gates.on(Gate::kVisibilityOnDemand)) return {};
+  const json::Value& document = setup_.document;
+  net::ServerOptions options;
+  options.address = document.get_string({"visibilityServer", "bindAddress"}, "0.0.0.0");
+  options.port = static_cast<uint16_t>(document.get_int({"visibilityServer", "bindPort"}, 8082));
+  options.log = [log = log_](const std::string& line) { log.info(line); };
+  if (own_certificates()) {
+    KUEUE_ASSIGN(options.tls, self_signed("kueue-visibility-server"));
+    options.tls->policy = policy_;
+  } else {
+    // A folder of its own, where Kueue has it; otherwise that of the webhooks.
+    std::string folder = "/visibility";
+    auto tls = read_cert_dir(folder, policy_);
+    if (!tls.ok()) {
+      folder = document.get_string({"webhook", "certDir"}, kDefaultCertDir);
+      tls = read_cert_dir(folder, policy_);
+    }
+    if (!tls.ok()) return std::move(tls).error();
+    options.tls = *std::move(tls);
+    options.tls_reload = [folder, policy = policy_] { return read_cert_dir(folder, policy); };
+  }
+  visibility_source_ = make_visibility_source(*manager_);
+  visibility_ = std::make_unique<VisibilityServer>(
+      client_, *webhook_executor_, *visibility_source_, ":" + std::to_string(options.port),
+      [log = log_](const std::string& line) { log.info(line); });
+  return visibility_->listen(loop_, std::move(options));
+}
+
 void ManagerProcess::keep_certificates() {
   const json::Value& document = setup_.document;
-  if (!document.get_bool({"internalCertManagement", "enable"}, true)) return;
+  if (!own_certificates()) return;
   certificates::KeeperOptions options;
   options.namespace_ = setup_.options.namespace_;
   options.secret = document.get_string({"internalCertManagement", "webhookSecretName"},
@@ -240,6 +277,10 @@ void ManagerProcess::keep_certificates() {
   keeper_ = std::make_unique<certificates::CertificateKeeper>(
       client_, *webhook_executor_, std::move(options),
       [this](const certificates::ServingSet& set) {
+        if (visibility_)
+          visibility_->set_certificate({.cert_pem = set.serving.cert_pem,
+                                        .key_pem = set.serving.key_pem,
+                                        .policy = policy_});
         for (auto* server : {&webhooks_, &metrics_}) {
           if (!*server || (server == &metrics_ && !metrics_tls_)) continue;
           const auto used = (*server)->set_tls({.cert_pem = set.serving.cert_pem,
@@ -273,6 +314,7 @@ Result<void> ManagerProcess::start(const config::ManagerOptions& flags,
   KUEUE_TRY(listen_webhooks(flags));
   KUEUE_TRY(listen_metrics(flags));
   KUEUE_TRY(listen_health());
+  KUEUE_TRY(listen_visibility());
   keep_certificates();
   manager_->start();
   log_.info("Started", {{"version", KUEUE_VERSION}, {"server", cluster.server}});
@@ -284,6 +326,7 @@ void ManagerProcess::stop() {
     if (*server) (*server)->stop(Duration::millis(500));
   }
   if (keeper_) keeper_->stop();
+  if (visibility_) visibility_->stop();
   if (webhook_executor_) webhook_executor_->stop();
   if (manager_) manager_->stop();
   if (executor_) executor_->stop();

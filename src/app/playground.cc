@@ -14,10 +14,13 @@
 #include "app/data_dir.h"
 #include "app/in_process_transport.h"
 #include "app/kueue_definitions.h"
+#include "app/manager_endpoints.h"
 #include "app/manager_setup.h"
+#include "app/visibility_source.h"
 #include "app/webhook_lookup.h"
 #include "cli/kubeconfig.h"
 #include "controllers/manager.h"
+#include "install/manifests.h"
 #include "kube/client.h"
 #include "kube/executor.h"
 #include "net/http_server.h"
@@ -85,6 +88,10 @@ struct Playground::Parts {
   std::shared_ptr<kube::Client> manager_client;
   std::unique_ptr<controllers::Manager> manager;
   std::unique_ptr<webhooks::Handler> webhook_handler;
+  std::unique_ptr<visibility::Source> visibility_source;
+  std::unique_ptr<visibility::Access> visibility_access;
+  std::unique_ptr<visibility::Handler> visibility_inner;
+  std::unique_ptr<OffLoopHandler> visibility_handler;
   std::unique_ptr<net::HttpServer> http;
 
   Result<void> open_folder();
@@ -92,8 +99,11 @@ struct Playground::Parts {
   Result<void> listen();
   Result<void> start_stand_ins();
   Result<void> make_manager();
+  void make_visibility();
   Result<void> start_manager();
   Result<void> install_webhooks();
+  // Of the core group.
+  Result<void> apply_own(const json::Value& object);
   Result<void> write_kubeconfig();
   void stop();
 };
@@ -189,7 +199,17 @@ Result<void> Playground::Parts::make_manager() {
       .settings = webhook_settings(setup->options),
       .lookup = make_webhook_lookup(*manager, manager_client, setup->options)});
   server->register_service("kueue-system", "kueue-webhook-service", webhook_handler.get());
+  if (setup->options.gates.on(Gate::kVisibilityOnDemand)) make_visibility();
   return {};
+}
+
+void Playground::Parts::make_visibility() {
+  visibility_source = make_visibility_source(*manager);
+  visibility_access = std::make_unique<visibility::Access>(manager_transport, system_clock());
+  visibility_inner =
+      std::make_unique<visibility::Handler>(*visibility_source, *visibility_access, ":443");
+  visibility_handler = std::make_unique<OffLoopHandler>(*visibility_inner, *executor);
+  server->register_service("kueue-system", "kueue-visibility-server", visibility_handler.get());
 }
 
 Result<void> Playground::Parts::start_manager() {
@@ -199,17 +219,20 @@ Result<void> Playground::Parts::start_manager() {
   return install_webhooks();
 }
 
-// The webhook configurations, or without manager their removal: nobody would answer.
+// What leads requests to the manager, or without manager its removal: nobody would answer.
 Result<void> Playground::Parts::install_webhooks() {
-  const webhooks::ManifestOptions manifest;
-  for (const json::Value& one :
-       {webhooks::mutating_configuration(manifest), webhooks::validating_configuration(manifest)}) {
+  std::vector<json::Value> routes = {webhooks::mutating_configuration({}),
+                                     webhooks::validating_configuration({})};
+  KUEUE_ASSIGN(std::vector<json::Value> visible, install::objects({}, "visibility"));
+  for (json::Value& one : visible)
+    if (one.get_string({"kind"}) == "APIService") routes.push_back(std::move(one));
+  for (const json::Value& one : routes) {
     const std::string kind(one.get_string({"kind"}));
     const schema::ResourceInfo* info = api::find_kind(one.get_string({"apiVersion"}), kind);
     KUEUE_CHECK(info != nullptr, "webhook configurations are built-in kinds");
     const auto resource = kube::Resource::of(*info);
     const kube::ObjectKey key{"", std::string(one.get_string({"metadata", "name"}))};
-    if (manager) {
+    if (manager && (kind != "APIService" || visibility_handler)) {
       const auto applied = manager_client->patch(resource, key, kube::PatchType::kApply, one,
                                                  {.field_manager = "kueue-up", .force = true});
       if (!applied.ok()) return applied.error();
@@ -218,13 +241,27 @@ Result<void> Playground::Parts::install_webhooks() {
       return removed.error();
     }
   }
+  // Managers that run elsewhere learn here whose client certificates are good.
+  KUEUE_TRY(apply_own(json::Value::object(
+      {{"apiVersion", "v1"},
+       {"kind", "ConfigMap"},
+       {"metadata", json::Value::object({{"name", "extension-apiserver-authentication"},
+                                         {"namespace", "kube-system"}})},
+       {"data", json::Value::object({{"client-ca-file", credentials.ca.cert_pem}})}})));
   if (!manager) return {};
-  const auto made = manager_client->create(
-      kube::Resource::of(*api::find_kind("v1", "Namespace")), "",
+  return apply_own(
       json::Value::object({{"apiVersion", "v1"},
                            {"kind", "Namespace"},
                            {"metadata", json::Value::object({{"name", "kueue-system"}})}}));
-  if (!made.ok() && made.error().code != ErrorCode::kAlreadyExists) return made.error();
+}
+
+Result<void> Playground::Parts::apply_own(const json::Value& object) {
+  const auto applied = manager_client->patch(
+      kube::Resource::of(*api::find_kind("v1", object.get_string({"kind"}))),
+      {std::string(object.get_string({"metadata", "namespace"})),
+       std::string(object.get_string({"metadata", "name"}))},
+      kube::PatchType::kApply, object, {.field_manager = "kueue-up", .force = true});
+  if (!applied.ok()) return applied.error();
   return {};
 }
 
@@ -261,6 +298,7 @@ void Playground::Parts::stop() {
   note("stand-ins");
   if (webhook_handler) {
     server->register_service("kueue-system", "kueue-webhook-service", nullptr);
+    server->register_service("kueue-system", "kueue-visibility-server", nullptr);
   }
   if (executor) executor->stop();
   note("executor");

@@ -2,6 +2,7 @@
 #include "app/playground.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "app/data_dir.h"
 #include "app/manager_endpoints.h"
 #include "cli/kubeconfig.h"
+#include "json/json.h"
 #include "kube/client.h"
 #include "net/certs.h"
 
@@ -90,6 +92,37 @@ TEST(Playground, WithManagerAndInMemory) {
   EXPECT_TRUE(client.get(hooks, {"", "kueue-validating-webhook-configuration"}).ok());
   const kube::Resource queues{"kueue.x-k8s.io", "v1beta1", "clusterqueues", "ClusterQueue", false};
   EXPECT_TRUE(client.list(queues, "").ok());
+}
+
+TEST(Playground, PendingWorkloadsThroughTheAggregator) {
+  const TempFolder folder;
+  PlaygroundOptions options = quiet(folder);
+  options.memory = true;
+  options.manager = true;
+  auto playground = Playground::start(options);
+  ASSERT_TRUE(playground.ok()) << playground.error().message;
+  kube::Client client = client_of(options);
+  const auto create = [&](const char* version, const char* plural, const char* text) {
+    const auto made = client.create({"kueue.x-k8s.io", version, plural, "", false}, "",
+                                    json::parse(text).value());
+    ASSERT_TRUE(made.ok()) << made.error().message;
+  };
+  create("v1beta2", "clusterqueues",
+         R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueue",
+             "metadata":{"name":"cq"},"spec":{"namespaceSelector":{}}})");
+  const std::string path =
+      "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/cq/pendingworkloads";
+  // The manager hears of the queue by watch.
+  Result<json::Value> list = client.raw("GET", path);
+  for (int i = 0; i < 5'000 && !list.ok() && list.error().code == ErrorCode::kNotFound; ++i) {
+    poll(nullptr, 0, 1);
+    list = client.raw("GET", path);
+  }
+  ASSERT_TRUE(list.ok()) << list.error().message;
+  EXPECT_EQ(list->get_string({"kind"}), "PendingWorkloadsSummary");
+  const auto groups = client.raw("GET", "/apis/visibility.kueue.x-k8s.io/v1beta1");
+  ASSERT_TRUE(groups.ok()) << groups.error().message;
+  EXPECT_EQ(groups->find("resources")->as_array().size(), 4u);
 }
 
 TEST(Playground, Refusals) {

@@ -184,6 +184,8 @@ void add_people_roles(std::vector<Value>& out) {
     aggregated["aggregationRule"] = Value::object(
         {{"clusterRoleSelectors",
           Value::array({Value::object({{"matchLabels", Value::object({{label, "true"}})}})})}});
+    // Filled in by the cluster; to name them would be to own them.
+    aggregated.erase_path({"rules"});
     out.push_back(std::move(aggregated));
   }
   for (const PeopleKind& kind : kPeopleKinds) {

@@ -164,6 +164,7 @@ Result<void> HttpServer::Core::set_tls(const ServerTls& files) {
   KUEUE_ASSIGN(auto context, TlsContext::server({.cert_pem = files.cert_pem,
                                                  .key_pem = files.key_pem,
                                                  .ca_pem = files.client_ca_pem,
+                                                 .proxy_ca_pem = files.proxy_ca_pem,
                                                  .tls13_only = files.policy.tls13_only,
                                                  .cipher_suites = files.policy.cipher_suites,
                                                  .groups = files.policy.groups}));

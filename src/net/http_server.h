@@ -43,6 +43,9 @@ struct ServerTls {
   // groups. A client without one, or with a bad one, is served with an empty identity. "" = not
   // asked for.
   std::string client_ca_pem = {};
+  // Authorities of front proxies: their verified certificates fill Request.identity.proxy. Kept
+  // apart from those of clients: one must not pass for the other.
+  std::string proxy_ca_pem = {};
   TlsPolicy policy = {};
 
   bool operator==(const ServerTls&) const = default;

@@ -430,6 +430,33 @@ TEST(HttpServerTls, ClientCertificatesBecomeIdentities) {
   EXPECT_EQ(who(&test_certs().stranger), "GET / []");
 }
 
+TEST(HttpServerTls, FrontProxiesAreKeptApartFromClients) {
+  const Instant now = system_clock().now();
+  const Duration hour = Duration::seconds(3600);
+  const KeyPair proxy_ca = make_ca("proxies", now, hour).value();
+  const KeyPair proxy =
+      make_leaf(proxy_ca, {.common_name = "front-proxy", .client = true, .validity = hour}, now)
+          .value();
+  std::string seen;
+  TestServer server(
+      [&](wire::Request request, std::shared_ptr<wire::ResponseSink> sink) {
+        seen = request.identity.user + "/" + request.identity.proxy;
+        sink->respond(text_response(""));
+      },
+      true, [&](ServerOptions& options) { options.tls->proxy_ca_pem = proxy_ca.cert_pem; });
+  const auto who = [&](const KeyPair& pair) {
+    TransportOptions options = server.client_options();
+    options.client_cert_pem = pair.cert_pem;
+    options.client_key_pem = pair.key_pem;
+    EXPECT_TRUE(
+        make_transport(options).value()->round_trip(request_of("GET", "/"), kPatience).ok());
+    return seen;
+  };
+  EXPECT_EQ(who(proxy), "/front-proxy");
+  EXPECT_EQ(who(test_certs().admin), "admin/");
+  EXPECT_EQ(who(test_certs().stranger), "/");
+}
+
 TEST(HttpServerTls, PlainTextOnTlsPortIsExplained) {
   TestServer server(echo, true);
   RawClient raw(server.port());

@@ -60,9 +60,8 @@ Result<void> use_certificate(SSL_CTX* ctx, const TlsContext::Options& options) {
   return {};
 }
 
-Result<void> add_cas(SSL_CTX* ctx, const std::string& pem, bool server) {
+Result<void> add_cas(SSL_CTX* ctx, X509_STORE* store, const std::string& pem, bool server) {
   const BioPtr reader = pem_reader(pem);
-  X509_STORE* store = SSL_CTX_get_cert_store(ctx);
   int count = 0;
   while (X509* raw = PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr)) {
     const X509Ptr cert(raw);
@@ -88,6 +87,18 @@ SSL_CTX* new_context(const SSL_METHOD* method) {
 // A bad client certificate does not end the connection: the request is anonymous then, and
 // the answer to it can say so.
 int accept_any_certificate(int, X509_STORE_CTX*) { return 1; }
+
+bool verified_by(X509_STORE* store, X509* cert, STACK_OF(X509) * chain) {
+  X509_STORE_CTX* context = X509_STORE_CTX_new();
+  bool good = X509_STORE_CTX_init(context, store, cert, chain) == 1;
+  if (good) {
+    X509_STORE_CTX_set_purpose(context, X509_PURPOSE_SSL_CLIENT);
+    good = X509_verify_cert(context) == 1;
+  }
+  X509_STORE_CTX_free(context);
+  ERR_clear_error();
+  return good;
+}
 
 bool numeric_host(const std::string& host) {
   in6_addr any{};
@@ -181,8 +192,13 @@ Result<std::shared_ptr<TlsContext>> TlsContext::server(const Options& options) {
   std::shared_ptr<TlsContext> result(new TlsContext(ctx, false));
   KUEUE_TRY(apply_policy(ctx, options));
   KUEUE_TRY(use_certificate(ctx, options));
-  if (!options.ca_pem.empty()) {
-    KUEUE_TRY(add_cas(ctx, options.ca_pem, true));
+  if (!options.ca_pem.empty())
+    KUEUE_TRY(add_cas(ctx, SSL_CTX_get_cert_store(ctx), options.ca_pem, true));
+  if (!options.proxy_ca_pem.empty()) {
+    result->proxies_ = X509_STORE_new();
+    KUEUE_TRY(add_cas(ctx, result->proxies_, options.proxy_ca_pem, true));
+  }
+  if (!options.ca_pem.empty() || !options.proxy_ca_pem.empty()) {
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, accept_any_certificate);
     // A resumed session would skip the check of the certificate's dates.
     SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
@@ -201,13 +217,16 @@ Result<std::shared_ptr<TlsContext>> TlsContext::client(const Options& options) {
   if (options.ca_pem.empty()) {
     SSL_CTX_set_default_verify_paths(ctx);
   } else {
-    KUEUE_TRY(add_cas(ctx, options.ca_pem, false));
+    KUEUE_TRY(add_cas(ctx, SSL_CTX_get_cert_store(ctx), options.ca_pem, false));
   }
   SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, nullptr);
   return result;
 }
 
-TlsContext::~TlsContext() { SSL_CTX_free(ctx_); }
+TlsContext::~TlsContext() {
+  SSL_CTX_free(ctx_);
+  X509_STORE_free(proxies_);
+}
 
 Socket::Socket(int fd) : fd_(fd) {
   const int on = 1;
@@ -229,6 +248,7 @@ Socket::~Socket() {
 
 void Socket::start_server_tls(const TlsContext& context) {
   ssl_ = SSL_new(context.get());
+  proxies_ = context.proxies();
   SSL_set_fd(ssl_, fd_);
   SSL_set_accept_state(ssl_);
 }
@@ -356,10 +376,13 @@ bool Socket::stale() const {
 std::optional<wire::Identity> Socket::peer_identity() const {
   if (ssl_ == nullptr) return std::nullopt;
   const X509Ptr cert(SSL_get1_peer_certificate(ssl_));
-  if (!cert || SSL_get_verify_result(ssl_) != X509_V_OK) return std::nullopt;
+  if (!cert) return std::nullopt;
   wire::Identity identity;
-  identity.user = subject_of(cert.get(), &identity.groups);
-  if (identity.user.empty()) return std::nullopt;
+  if (SSL_get_verify_result(ssl_) == X509_V_OK)
+    identity.user = subject_of(cert.get(), &identity.groups);
+  if (proxies_ != nullptr && verified_by(proxies_, cert.get(), SSL_get_peer_cert_chain(ssl_)))
+    identity.proxy = subject_of(cert.get(), nullptr);
+  if (identity.user.empty() && identity.proxy.empty()) return std::nullopt;
   return identity;
 }
 

@@ -18,6 +18,7 @@
 extern "C" {
 typedef struct ssl_ctx_st SSL_CTX;
 typedef struct ssl_st SSL;
+typedef struct x509_store_st X509_STORE;
 }
 
 namespace kueue::net {
@@ -28,7 +29,8 @@ class TlsContext {
     std::string cert_pem;  // with its chain; "" for a client without certificate
     std::string key_pem;
     std::string ca_pem;  // server: of client certificates; client: of the server, "" = the system's
-    bool insecure = false;  // client: the server may be anybody
+    bool insecure = false;          // client: the server may be anybody
+    std::string proxy_ca_pem = {};  // server: of front proxies
     // Server only; see TlsPolicy.
     bool tls13_only = false;
     std::vector<std::string> cipher_suites = {};
@@ -43,12 +45,15 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
 
   SSL_CTX* get() const { return ctx_; }
+  // Authorities of front proxies; null = none.
+  X509_STORE* proxies() const { return proxies_; }
   bool insecure() const { return insecure_; }
 
  private:
   TlsContext(SSL_CTX* ctx, bool insecure) : ctx_(ctx), insecure_(insecure) {}
   SSL_CTX* ctx_;
   bool insecure_;
+  X509_STORE* proxies_ = nullptr;
 };
 
 enum class Io : uint8_t { kOk, kWantRead, kWantWrite, kClosed, kFailed };
@@ -63,6 +68,7 @@ class Socket {
 
   int fd() const { return fd_; }
   bool tls() const { return ssl_ != nullptr; }
+  // The context must live as long as the socket.
   void start_server_tls(const TlsContext& context);
   // `host` is the name or address that the certificate must be for.
   void start_client_tls(const TlsContext& context, const std::string& host);
@@ -79,7 +85,8 @@ class Socket {
   std::string error() const;
   // Whether the peer has closed or sent something unasked: such an idle connection is of no use.
   bool stale() const;
-  // The user of a verified client certificate (CN) and its groups (O); nullopt without.
+  // The user of a verified client certificate (CN) and its groups (O), and the name of a verified
+  // front proxy; nullopt without both.
   std::optional<wire::Identity> peer_identity() const;
 
  private:
@@ -87,6 +94,7 @@ class Socket {
 
   int fd_;
   SSL* ssl_ = nullptr;
+  X509_STORE* proxies_ = nullptr;  // the context's
   int errno_ = 0;
   std::string tls_error_;
 };

@@ -37,6 +37,9 @@ struct Identity {
   std::string user;  // "" = nobody was authenticated
   std::vector<std::string> groups;
   std::map<std::string, std::vector<std::string>> extra;
+  // Name in a verified certificate of a front proxy: who may be believed when it says for whom it
+  // asks. "" = no such certificate, or a server that looks for none.
+  std::string proxy = {};
 };
 
 struct Request {
