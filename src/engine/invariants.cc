@@ -44,6 +44,13 @@ void check_queue(World& world, QueueId id) {
 
 void check_cohort(const World& world, QuotaId id) {
   const QuotaNode& node = world.forest.at(id);
+  for (size_t i = 0; i < node.children.size() && !node.in_cycle; ++i) {
+    const QuotaNode& child = world.forest.at(node.children[i]);
+    bool borrows = std::any_of(child.cells.begin(), child.cells.end(),
+                               [](const QuotaCell& c) { return c.usage > c.subtree; });
+    KUEUE_CHECK(child.position == i && node.borrowers.contains(child.position) == borrows,
+                "a cohort does not know which of its children borrow");
+  }
   if (node.queue || node.in_cycle) return;
   for (size_t ix = 0; ix < node.cells.size(); ++ix) {
     Amount sum;

@@ -132,7 +132,10 @@ bool only_texts_changed(const Workload& a, const Workload& b) {
 // the caller keeps.
 void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> next) {
   WorkloadRecord& r = world.record(id);
-  if (!r.object || !only_texts_changed(*r.object, *next)) ++r.version;
+  if (!r.object || !only_texts_changed(*r.object, *next)) {
+    ++r.version;
+    ++world.news;
+  }
   LocalId local = ensure_local(world, next->key.namespace_, next->queue_name);
   if (local != r.local) {
     if (r.local.valid()) {

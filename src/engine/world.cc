@@ -45,6 +45,9 @@ int64_t World::generation_of(QueueId queue) const {
   return queues[queue].generation + (it == tree_releases.end() ? 0 : it->second);
 }
 
-void World::touch_tree(QueueId queue) { ++tree_epoch[forest.at(queues[queue].node).root.value]; }
+void World::touch_tree(QueueId queue) {
+  ++news;
+  ++tree_epoch[forest.at(queues[queue].node).root.value];
+}
 
 }  // namespace kueue::engine

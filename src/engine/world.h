@@ -186,8 +186,12 @@ struct World {
   Ledger ledger;
   TopologyTables topology;
 
-  uint64_t stamp = 1;  // orders looks at workloads and their returns
+  uint64_t stamp = 1;    // orders looks at workloads and their returns
   int64_t reshapes = 0;  // rebuilds of trees, for the generations of their queues
+  // Grows with whatever may make some head worth a look; no head is while it is what it was when
+  // all of them were looked through in vain.
+  uint64_t news = 1;
+  uint64_t no_news_since = 0;
   uint64_t epoch = 1;  // grows with changes that may matter to any queue
   std::unordered_map<uint32_t, uint64_t>
       tree_epoch;  // by root node: changes that matter to its queues
@@ -208,7 +212,10 @@ struct World {
   // Grows whenever more may fit into the queue than before.
   int64_t generation_of(QueueId queue) const;
   void touch_tree(QueueId queue);  // something in its tree changed
-  void touch_all() { ++epoch; }
+  void touch_all() {
+    ++epoch;
+    ++news;
+  }
 };
 
 }  // namespace kueue::engine

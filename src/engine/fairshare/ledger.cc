@@ -110,6 +110,7 @@ bool orders_by_usage(const World& world, QueueId queue) {
 }
 
 void refresh_local_usage(World& world, LocalId local) {
+  ++world.news;
   double& value = world.local_usage[local.value];
   value = 0;
   if (!world.settings.admission_fair_sharing) return;

@@ -77,7 +77,9 @@ class Candidates {
   }
 
   void collect_subtree(QuotaId node, QuotaId common, QuotaId skip, bool advantage) {
-    for (QuotaId child : world_.forest.at(node).children) {
+    const QuotaNode& cohort = world_.forest.at(node);
+    for (uint32_t position : cohort.borrowers) {
+      QuotaId child = cohort.children[position];
       if (child == skip || within_quota(context_, child)) continue;
       if (!world_.forest.at(child).queue) {
         collect_subtree(child, common, skip, advantage);

@@ -28,6 +28,7 @@ class FairPreemption {
   // The queue to take from next; invalid when there is none left.
   QuotaId next_queue();
   QuotaId next_below(QuotaId cohort);
+  std::vector<QuotaId> contenders(QuotaId cohort) const;
   WorkloadId pop(QuotaId queue);
   bool has_candidates(QuotaId queue) const;
   bool on_own_path(QuotaId node) const;
@@ -117,10 +118,30 @@ QuotaId FairPreemption::next_queue() {
   return QuotaId();
 }
 
+// Who may have to give: children that borrow, and the one on the preemptor's own path, in order.
+std::vector<QuotaId> FairPreemption::contenders(QuotaId cohort) const {
+  const QuotaNode& node = forest_.at(cohort);
+  QuotaId own = context_.node();
+  while (own.valid() && forest_.at(own).parent != cohort) own = forest_.at(own).parent;
+  bool own_is_in = !own.valid();
+  std::vector<QuotaId> out;
+  out.reserve(node.borrowers.size() + 1);
+  for (uint32_t position : node.borrowers) {
+    QuotaId child = node.children[position];
+    if (!own_is_in && forest_.at(own).position <= position) {
+      if (child != own) out.push_back(own);
+      own_is_in = true;
+    }
+    out.push_back(child);
+  }
+  if (!own_is_in) out.push_back(own);
+  return out;
+}
+
 QuotaId FairPreemption::next_below(QuotaId cohort) {
   QuotaId best_queue, best_cohort;
   Share queue_share, cohort_share;
-  for (QuotaId child : forest_.at(cohort).children) {
+  for (QuotaId child : contenders(cohort)) {
     if (pruned_.contains(child.value) || (forest_.at(child).queue && !forest_.at(child).active))
       continue;
     Share s = share(child);

@@ -15,6 +15,7 @@ bool is_aside(const World& world, WorkloadId id) {
 }
 
 void follow_emptiness(World& world, QueueId queue) {
+  ++world.news;
   if (world.queues[queue].pending.empty())
     world.nonempty.erase(queue);
   else
@@ -222,12 +223,16 @@ std::vector<Head> take_heads(World& world, bool skip_blocked) {
                      .is_preemptor = false});
     it = world.second_pass.erase(it);
   }
+  if (skip_blocked && world.no_news_since == world.news) return heads;
   std::vector<QueueId> ready(world.nonempty.begin(), world.nonempty.end());
+  uint64_t news = world.news;
+  bool blocked = true;
   for (QueueId queue : ready) {
     QueueRecord& q = world.queues[queue];
     if (!q.activity.active) continue;
     WorkloadId id = q.pending.top();
     if (skip_blocked && blocked_unchanged(world, queue, id)) continue;
+    blocked = false;
     WorkloadRecord& r = world.record(id);
     q.pending.remove(id);
     follow_emptiness(world, queue);
@@ -236,18 +241,21 @@ std::vector<Head> take_heads(World& world, bool skip_blocked) {
     bool preemptor = q.preemptor == id && q.preemptor_generation == r.object->generation;
     heads.push_back({.id = id, .second_pass = false, .iteration = 0, .is_preemptor = preemptor});
   }
+  if (blocked && skip_blocked) world.no_news_since = news;
   return heads;
 }
 
 void leave_flight(World& world, WorkloadId id) { take_out(world, id); }
 
-bool heads_available(const World& world) {
+bool heads_available(World& world) {
   for (const auto& [id, entry] : world.second_pass)
     if (entry.ready) return true;
+  if (world.no_news_since == world.news) return false;
   for (QueueId queue : world.nonempty) {
     const QueueRecord& q = world.queues[queue];
     if (q.activity.active && !blocked_unchanged(world, queue, q.pending.top())) return true;
   }
+  world.no_news_since = world.news;
   return false;
 }
 

@@ -33,7 +33,7 @@ struct Head {
 // stay where they are when nothing has changed that could matter since they were last looked at.
 std::vector<Head> take_heads(World& world, bool skip_blocked);
 // True when take_heads(skip_blocked) would return something.
-bool heads_available(const World& world);
+bool heads_available(World& world);
 // A popped head that goes nowhere: it was admitted, or it should not have waited.
 void leave_flight(World& world, WorkloadId id);
 // Back to the queue after a cycle that did not admit it.

@@ -163,6 +163,7 @@ void Forest::rebuild(QuotaId root) {
   fill_quotas(order, tree);
   fill_usage(order, tree);
   fill_potential(order, tree);
+  fill_borrowers(order);
   if (rebuilt && reshaped)
     for (QuotaId id : order)
       if (nodes_[id].queue) rebuilt(id);
@@ -229,6 +230,35 @@ void Forest::fill_potential(const std::vector<QuotaId>& order, const Tree& tree)
         it->second += amount;
     }
   }
+}
+
+void Forest::fill_borrowers(const std::vector<QuotaId>& order) {
+  for (QuotaId id : order) {
+    QuotaNode& n = nodes_[id];
+    n.exceeded = 0;
+    for (const QuotaCell& c : n.cells) n.exceeded += c.usage > c.subtree ? 1 : 0;
+  }
+  for (QuotaId id : order) {
+    QuotaNode& n = nodes_[id];
+    n.borrowers.clear();
+    for (size_t i = 0; i < n.children.size(); ++i) {
+      QuotaNode& child = nodes_[n.children[i]];
+      child.position = static_cast<uint32_t>(i);
+      if (child.exceeded > 0) n.borrowers.insert(child.position);
+    }
+  }
+}
+
+void Forest::set_usage(QuotaId id, size_t ix, Amount usage) {
+  QuotaNode& n = nodes_[id];
+  QuotaCell& c = n.cells[ix];
+  bool was = c.usage > c.subtree, is = usage > c.subtree;
+  c.usage = usage;
+  if (was == is) return;
+  n.exceeded += is ? 1 : -1;
+  if (!n.parent.valid()) return;
+  if (is && n.exceeded == 1) nodes_[n.parent].borrowers.insert(n.position);
+  if (!is && n.exceeded == 0) nodes_[n.parent].borrowers.erase(n.position);
 }
 
 std::vector<QuotaId> Forest::used_nodes() const {
@@ -327,10 +357,10 @@ std::string Forest::path(QuotaId id) const {
 
 void Forest::bubble_add(QuotaId id, size_t ix, Amount amount, bool record) {
   while (id.valid()) {
-    QuotaCell& c = nodes_[id].cells[ix];
+    const QuotaCell& c = nodes_[id].cells[ix];
     Amount local = max(kZero, c.local - c.usage);
     if (record) journal_.push_back({id, static_cast<uint32_t>(ix), c.usage});
-    c.usage += amount;
+    set_usage(id, ix, c.usage + amount);
     if (amount <= local) return;
     amount -= local;
     id = nodes_[id].parent;
@@ -339,10 +369,10 @@ void Forest::bubble_add(QuotaId id, size_t ix, Amount amount, bool record) {
 
 void Forest::bubble_remove(QuotaId id, size_t ix, Amount amount, bool record) {
   while (id.valid()) {
-    QuotaCell& c = nodes_[id].cells[ix];
+    const QuotaCell& c = nodes_[id].cells[ix];
     Amount stored = c.usage - c.local;
     if (record) journal_.push_back({id, static_cast<uint32_t>(ix), c.usage});
-    c.usage -= amount;
+    set_usage(id, ix, c.usage - amount);
     if (stored <= kZero) return;
     amount = min(amount, stored);
     id = nodes_[id].parent;
@@ -390,7 +420,7 @@ void Forest::what_if_remove(QuotaId queue, const Usage& usage) {
 void Forest::rollback(size_t mark) {
   while (journal_.size() > mark) {
     const Undo& undo = journal_.back();
-    nodes_[undo.node].cells[undo.cell].usage = undo.usage;
+    set_usage(undo.node, undo.cell, undo.usage);
     journal_.pop_back();
   }
 }

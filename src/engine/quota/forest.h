@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -45,10 +46,15 @@ struct QuotaNode {
   // Derived by settle():
   QuotaId parent;
   std::vector<QuotaId> children;  // cohorts first, each kind by name
+  uint32_t position = 0;          // among the children of its parent
   QuotaId root;
   bool in_cycle = false;
   int32_t height = 0;  // 0 for ClusterQueues
   int32_t depth = 0;
+  // Follow each change of usage: in how many cells the node uses more than its own quota, and
+  // which children do in any.
+  int32_t exceeded = 0;
+  std::set<uint32_t> borrowers;  // positions
   std::vector<QuotaCell> cells;  // by position in the tree's list of flavor-resources
   std::vector<std::pair<ResourceId, double>>
       lendable;  // per resource: Σ potential of this node (fair sharing)
@@ -139,6 +145,8 @@ class Forest {
   void fill_quotas(const std::vector<QuotaId>& order, const Tree& tree);
   void fill_usage(const std::vector<QuotaId>& order, const Tree& tree);
   void fill_potential(const std::vector<QuotaId>& order, const Tree& tree);
+  void fill_borrowers(const std::vector<QuotaId>& order);
+  void set_usage(QuotaId id, size_t ix, Amount usage);
   int index(QuotaId id, FrId fr) const;
   const QuotaCell& cell(QuotaId id, FrId fr) const;
   Amount available_at(QuotaId id, size_t ix) const;
