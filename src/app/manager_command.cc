@@ -8,8 +8,10 @@
 
 #include "api/crd_manifest.h"
 #include "api/registry.h"
+#include "app/debug_endpoints.h"
 #include "app/manager_endpoints.h"
 #include "app/manager_setup.h"
+#include "app/profiler.h"
 #include "app/visibility_server.h"
 #include "app/visibility_source.h"
 #include "app/webhook_lookup.h"
@@ -114,12 +116,21 @@ class ManagerProcess {
 
   Result<void> start(const config::ManagerOptions& flags, std::function<void()> on_lost_lease);
   void stop();
+  // Reads the Configuration again and says what of it is in force now (SIGHUP).
+  void reload(const config::ManagerOptions& flags);
 
  private:
   Result<void> listen_health();
   Result<void> listen_metrics(const config::ManagerOptions& flags);
   Result<void> listen_webhooks(const config::ManagerOptions& flags);
   Result<void> listen_visibility();
+  Result<void> listen_debug();
+  void add_build_info();
+  net::TlsPolicy policy() {
+    std::lock_guard lock(policy_mutex_);
+    return policy_;
+  }
+  void use_certificate();  // the own one, with the policy of now
   bool own_certificates() const {
     return setup_.document.get_bool({"internalCertManagement", "enable"}, true);
   }
@@ -130,7 +141,9 @@ class ManagerProcess {
       std::function<Result<net::ServerTls>()> reload = {});
 
   ManagerSetup setup_;
+  std::mutex policy_mutex_;
   net::TlsPolicy policy_ = tls_policy_of(setup_.document);
+  std::optional<certificates::ServingSet> own_certificate_;  // guarded by policy_mutex_
   Logger log_{"setup"};
   net::Loop loop_;
   net::Loop slow_loop_;  // metrics: their authorization waits for the API server
@@ -147,6 +160,8 @@ class ManagerProcess {
   std::unique_ptr<net::HttpServer> metrics_;
   bool metrics_tls_ = false;
   std::unique_ptr<net::HttpServer> webhooks_;
+  std::unique_ptr<DebugHandler> debug_handler_;
+  std::unique_ptr<net::HttpServer> debug_;
   std::unique_ptr<visibility::Source> visibility_source_;
   std::unique_ptr<VisibilityServer> visibility_;
   std::unique_ptr<certificates::CertificateKeeper> keeper_;
@@ -158,7 +173,7 @@ Result<std::unique_ptr<net::HttpServer>> ManagerProcess::listen(
   net::ServerOptions options;
   options.address = address.host;
   options.port = address.port;
-  if (tls) tls->policy = policy_;
+  if (tls) tls->policy = policy();
   options.tls = std::move(tls);
   options.tls_reload = std::move(reload);
   options.body_limit = 16u << 20;  // an AdmissionReview holds old and new object
@@ -196,8 +211,8 @@ Result<void> ManagerProcess::listen_metrics(const config::ManagerOptions& flags)
     metrics_tls_ = true;
     authorizer = make_token_authorizer(transport_);
   }
-  metrics_handler_ = std::make_unique<MetricsHandler>([this] { return manager_->metrics_text(); },
-                                                      std::move(authorizer));
+  metrics_handler_ = std::make_unique<MetricsHandler>(
+      [this] { return manager_->metrics_text() + process_metrics_text(); }, std::move(authorizer));
   KUEUE_ASSIGN(metrics_, listen(*address, std::move(tls), *metrics_handler_));
   return {};
 }
@@ -221,10 +236,10 @@ Result<void> ManagerProcess::listen_webhooks(const config::ManagerOptions& flags
     KUEUE_ASSIGN(webhooks_, listen(address, std::move(first), *webhook_handler_));
     return {};
   }
-  auto tls = read_cert_dir(folder, policy_);
+  auto tls = read_cert_dir(folder, policy());
   if (!tls.ok())
     return make_error(ErrorCode::kUnavailable, "webhook.certDir: " + tls.error().message);
-  auto reload = [folder, policy = policy_] { return read_cert_dir(folder, policy); };
+  auto reload = [this, folder] { return read_cert_dir(folder, policy()); };
   KUEUE_ASSIGN(webhooks_, listen(address, *std::move(tls), *webhook_handler_, std::move(reload)));
   return {};
 }
@@ -238,18 +253,18 @@ Result<void> ManagerProcess::listen_visibility() {
   options.log = [log = log_](const std::string& line) { log.info(line); };
   if (own_certificates()) {
     KUEUE_ASSIGN(options.tls, self_signed("kueue-visibility-server"));
-    options.tls->policy = policy_;
+    options.tls->policy = policy();
   } else {
     // A folder of its own, where Kueue has it; otherwise that of the webhooks.
     std::string folder = "/visibility";
-    auto tls = read_cert_dir(folder, policy_);
+    auto tls = read_cert_dir(folder, policy());
     if (!tls.ok()) {
       folder = document.get_string({"webhook", "certDir"}, kDefaultCertDir);
-      tls = read_cert_dir(folder, policy_);
+      tls = read_cert_dir(folder, policy());
     }
     if (!tls.ok()) return std::move(tls).error();
     options.tls = *std::move(tls);
-    options.tls_reload = [folder, policy = policy_] { return read_cert_dir(folder, policy); };
+    options.tls_reload = [this, folder] { return read_cert_dir(folder, policy()); };
   }
   visibility_source_ = make_visibility_source(*manager_);
   visibility_ = std::make_unique<VisibilityServer>(
@@ -277,20 +292,68 @@ void ManagerProcess::keep_certificates() {
   keeper_ = std::make_unique<certificates::CertificateKeeper>(
       client_, *webhook_executor_, std::move(options),
       [this](const certificates::ServingSet& set) {
-        if (visibility_)
-          visibility_->set_certificate({.cert_pem = set.serving.cert_pem,
-                                        .key_pem = set.serving.key_pem,
-                                        .policy = policy_});
-        for (auto* server : {&webhooks_, &metrics_}) {
-          if (!*server || (server == &metrics_ && !metrics_tls_)) continue;
-          const auto used = (*server)->set_tls({.cert_pem = set.serving.cert_pem,
-                                                .key_pem = set.serving.key_pem,
-                                                .policy = policy_});
-          if (!used.ok()) log_.info("certificates: " + used.error().message);
+        {
+          std::lock_guard lock(policy_mutex_);
+          own_certificate_ = set;
         }
+        use_certificate();
       },
       [log = log_](const std::string& line) { log.info(line); });
   keeper_->start();
+}
+
+void ManagerProcess::use_certificate() {
+  net::ServerTls tls;
+  {
+    std::lock_guard lock(policy_mutex_);
+    if (!own_certificate_) return;
+    tls = {.cert_pem = own_certificate_->serving.cert_pem,
+           .key_pem = own_certificate_->serving.key_pem,
+           .policy = policy_};
+  }
+  if (visibility_) visibility_->set_certificate(tls);
+  for (auto* server : {&webhooks_, &metrics_}) {
+    if (!*server || (server == &metrics_ && !metrics_tls_)) continue;
+    const auto used = (*server)->set_tls(tls);
+    if (!used.ok()) log_.info("certificates: " + used.error().message);
+  }
+}
+
+void ManagerProcess::reload(const config::ManagerOptions& flags) {
+  const auto read = load_manager_setup(flags);
+  if (!read.ok()) {
+    log_.info("The Configuration was not read again: " + describe_error(read.error()));
+    return;
+  }
+  const auto changes = describe_changes(setup_.document, read->document);
+  if (changes.empty()) log_.info("The Configuration has not changed");
+  for (const std::string& change : changes) log_.info(change);
+  {
+    std::lock_guard lock(policy_mutex_);
+    policy_ = tls_policy_of(read->document);
+  }
+  use_certificate();
+}
+
+Result<void> ManagerProcess::listen_debug() {
+  KUEUE_ASSIGN(
+      const auto address,
+      parse_bind_address("pprofBindAddress", setup_.document.get_string({"pprofBindAddress"})));
+  if (!address) return {};
+  debug_handler_ = std::make_unique<DebugHandler>(*manager_, *webhook_executor_);
+  KUEUE_ASSIGN(debug_, listen(*address, std::nullopt, *debug_handler_));
+  return {};
+}
+
+void ManagerProcess::add_build_info() {
+  auto& family = manager_->metrics().registry.add(
+      {.name = "kueue_build_info",
+       .type = controllers::metrics::Type::kGauge,
+       .help = "Kueue build information. 1 labeled by git version, git commit, build date, go "
+               "version, compiler, platform",
+       .labels = {"git_version", "git_commit", "build_date", "go_version", "compiler",
+                  "platform"}});
+  family.set({"v" KUEUE_VERSION, "", "", "", "clang " __clang_version__, "linux/amd64"}, 1);
 }
 
 Result<void> ManagerProcess::start(const config::ManagerOptions& flags,
@@ -309,12 +372,14 @@ Result<void> ManagerProcess::start(const config::ManagerOptions& flags,
   deps.on_lost_lease = std::move(on_lost_lease);
   deps.log = [log = Logger("controllers")](const std::string& line) { log.info(line); };
   manager_ = std::make_unique<controllers::Manager>(std::move(deps));
+  add_build_info();
   loop_.start("kueue-net");
   slow_loop_.start("kueue-metrics");
   KUEUE_TRY(listen_webhooks(flags));
   KUEUE_TRY(listen_metrics(flags));
   KUEUE_TRY(listen_health());
   KUEUE_TRY(listen_visibility());
+  KUEUE_TRY(listen_debug());
   keep_certificates();
   manager_->start();
   log_.info("Started", {{"version", KUEUE_VERSION}, {"server", cluster.server}});
@@ -322,7 +387,7 @@ Result<void> ManagerProcess::start(const config::ManagerOptions& flags,
 }
 
 void ManagerProcess::stop() {
-  for (auto* server : {&health_, &webhooks_, &metrics_}) {
+  for (auto* server : {&health_, &webhooks_, &metrics_, &debug_}) {
     if (*server) (*server)->stop(Duration::millis(500));
   }
   if (keeper_) keeper_->stop();
@@ -360,8 +425,11 @@ int run_manager(std::span<const std::string> arguments, cli::Terminal& terminal)
 
   net::Loop signals;
   std::atomic<bool> lost_lease{false};
-  net::SignalWatch watch(signals, {SIGINT, SIGTERM}, [&](int) { signals.stop(); });
   ManagerProcess process(*std::move(setup));
+  net::SignalWatch watch(signals, {SIGINT, SIGTERM, SIGHUP}, [&](int signal) {
+    if (signal != SIGHUP) return signals.stop();
+    process.reload(*flags);
+  });
   const auto started = process.start(*flags, [&] {
     lost_lease.store(true);
     signals.stop();

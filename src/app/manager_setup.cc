@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <set>
+
 #include "cli/kubeconfig.h"
 #include "config/config.h"
 #include "json/json.h"
@@ -106,6 +108,22 @@ net::TlsPolicy tls_policy_of(const json::Value& document) {
     for (const json::Value& curve : curves->as_array())
       policy.groups.push_back(static_cast<int>(curve.int_or(0)));
   return policy;
+}
+
+std::vector<std::string> describe_changes(const json::Value& before, const json::Value& after) {
+  std::set<std::string> parts;
+  for (const json::Value* document : {&before, &after})
+    for (const auto& [key, value] : document->as_object()) parts.insert(key);
+  std::vector<std::string> lines;
+  for (const std::string& part : parts) {
+    const json::Value* old = before.find(part);
+    const json::Value* now = after.find(part);
+    if (old != nullptr && now != nullptr && *old == *now) continue;
+    lines.push_back(part + (part == "tls" ? ": in force for new connections"
+                                          : ": changed; takes effect when the manager is started "
+                                            "anew"));
+  }
+  return lines;
 }
 
 std::string describe_error(const Error& error) {

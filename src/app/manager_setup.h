@@ -28,6 +28,9 @@ struct ManagerSetup {
 Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags);
 // tls of the Configuration, for every port that speaks TLS.
 net::TlsPolicy tls_policy_of(const json::Value& document);
+// What changed between two documents, one line for each part: "tls" can be put in force at once,
+// everything else asks for a new start.
+std::vector<std::string> describe_changes(const json::Value& before, const json::Value& after);
 // One line per cause, "metadata.name: text".
 std::string describe_error(const Error& error);
 

@@ -25,6 +25,11 @@ int run_create(const Context& context);
 int run_delete(const Context& context);
 // Of the kinds we have tables of; needs no server.
 int run_explain(const Arguments& arguments, Terminal& terminal);
+// The same for one "TYPE.FIELD"; `api_version` "" is the current one.
+int explain_path(const std::string& what, const std::string& api_version, bool recursive,
+                 Terminal& terminal);
+// check, defaults and explain of the manager's Configuration.
+int run_config(const Arguments& arguments, Terminal& terminal);
 
 // Manifests for a real cluster, to standard output.
 int run_install(const Arguments& arguments, Terminal& terminal);

@@ -165,6 +165,11 @@ constexpr Flag kExplainFlags[] = {
      .value_name = "GROUP/VERSION",
      .help = "A version other than the current one."},
 };
+constexpr Flag kConfigFlags[] = {
+    {.name = "feature-gates",
+     .value_name = "NAME=BOOL,...",
+     .help = "As the manager will be given them; decides what is allowed."},
+};
 constexpr Flag kCrdsFlags[] = {
     {.name = "output",
      .letter = 'o',
@@ -252,6 +257,14 @@ constexpr Command kCommands[] = {
      .flags = kExplainFlags,
      .min_arguments = 1,
      .max_arguments = 1,
+     .cluster = false},
+    {.name = "config",
+     .arguments = "check FILE | defaults [FILE] | explain [FIELD]",
+     .summary = "Check the manager's Configuration, show its defaults, or document a field",
+     .examples = "  kueue config check config.yaml\n  kueue config explain waitForPodsReady",
+     .flags = kConfigFlags,
+     .min_arguments = 1,
+     .max_arguments = 2,
      .cluster = false},
     {.name = "crds",
      .summary = "Print the CustomResourceDefinitions of Kueue",
@@ -384,6 +397,7 @@ int run(std::span<const std::string> arguments, const Hooks& hooks, Terminal& te
   }
   if (name == "up") return hooks.up(*parsed, terminal);
   if (name == "explain") return run_explain(*parsed, terminal);
+  if (name == "config") return run_config(*parsed, terminal);
   if (name == "crds") return run_crds(*parsed, terminal);
   if (name == "install") return run_install(*parsed, terminal);
   if (name == "completion") return run_completion(*parsed, terminal);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -411,6 +412,31 @@ TEST_F(CommandLine, OtherCommands) {
     }
   }
   EXPECT_EQ(run_line({"completion", "tcsh"}, false), kUsage);
+}
+
+TEST_F(CommandLine, Config) {
+  const std::string folder = ::testing::TempDir();
+  const auto check = [&](const std::string& text) {
+    const std::string file = folder + "/kueue-config-check.yaml";
+    std::ofstream(file) << "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+                        << text;
+    const int code = run_line({"config", "check", file}, false);
+    std::filesystem::remove(file);
+    return code;
+  };
+  EXPECT_EQ(check("waitForPodsReady: {timeout: 5m}\n"), kOk);
+  EXPECT_EQ(check("metrics:\n  bindAddres: ':1'\n"), kFailed);
+  EXPECT_NE(terminal_.err_text.find("line 4"), std::string::npos) << terminal_.err_text;
+  terminal_.err_text.clear();
+  EXPECT_EQ(check("leaderElection: {}\nvisibilityServer:\n  bindPort: 70000\n"), kFailed);
+  EXPECT_NE(terminal_.err_text.find("check.yaml:5: visibilityServer.bindPort: "), std::string::npos)
+      << terminal_.err_text;
+  EXPECT_EQ(run_line({"config", "check", folder + "/no-such-file"}, false), kFailed);
+  EXPECT_EQ(run_line({"config", "explain", "waitForPodsReady"}, false), kOk);
+  EXPECT_NE(terminal_.out_text.find("FIELD: waitForPodsReady"), std::string::npos);
+  EXPECT_EQ(run_line({"config", "defaults"}, false), kOk);
+  EXPECT_NE(terminal_.out_text.find("bindAddress: :8443"), std::string::npos);
+  EXPECT_EQ(run_line({"config", "chek"}, false), kUsage);
 }
 
 TEST_F(CommandLine, Explain) {

@@ -167,14 +167,19 @@ const ResourceInfo* find_info(const std::string& word, const std::string& api_ve
 }  // namespace
 
 int run_explain(const Arguments& arguments, Terminal& terminal) {
+  return explain_path(arguments.positional()[0], arguments.text("api-version"),
+                      arguments.is_set("recursive"), terminal);
+}
+
+int explain_path(const std::string& rest, const std::string& api_version, bool recursive,
+                 Terminal& terminal) {
   std::vector<std::string> path;
-  std::string rest = arguments.positional()[0];
   for (size_t start = 0; start <= rest.size();) {
     const size_t end = std::min(rest.find('.', start), rest.size());
     path.push_back(rest.substr(start, end - start));
     start = end + 1;
   }
-  const ResourceInfo* info = find_info(lower(path[0]), arguments.text("api-version"));
+  const ResourceInfo* info = find_info(lower(path[0]), api_version);
   if (info == nullptr || !info->type) {
     std::vector<std::string_view> names;
     for (const ResourceInfo* one : api::kueue_resources()) names.push_back(one->singular);
@@ -220,7 +225,7 @@ int run_explain(const Arguments& arguments, Terminal& terminal) {
   if (inner.kind == Kind::kStruct && !inner.fields.empty()) {
     out += "\nFIELDS:\n";
     std::vector<const Type*> above;
-    if (arguments.is_set("recursive")) {
+    if (recursive) {
       print_recursive(inner, 2, &above, &out);
     } else {
       print_fields(inner, &out);
