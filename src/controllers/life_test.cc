@@ -306,6 +306,59 @@ TEST_F(LifeTest, MetricsOfDeletedObjectsGoAndMissingLimitsAreInfinite) {
   EXPECT_EQ(series("\"island\""), "");
 }
 
+TEST_F(LifeTest, OnlySelectedLocalQueuesHaveMetrics) {
+  add_local_queue("lab", "quiet", "shared");
+  api_.change("localqueues", "lab", "main",
+              [](json::Value& queue) { queue.at_path({"metadata", "labels", "team"}) = "red"; });
+  Options options;
+  options.local_queue_selector = *wire::LabelSelector::parse("team=red");
+  start(options);
+  EXPECT_TRUE(shows("kueue_local_queue_status{active=\"True\",name=\"main\""));
+  EXPECT_EQ(series("name=\"quiet\""), "");
+  api_.change("localqueues", "lab", "quiet",
+              [](json::Value& queue) { queue.at_path({"metadata", "labels", "team"}) = "red"; });
+  run();
+  EXPECT_TRUE(shows("name=\"quiet\""));
+  options.local_queue_metrics = false;
+  restart(options);
+  EXPECT_EQ(series("kueue_local_queue_"), "");
+}
+
+TEST_F(LifeTest, PodsOfLostNodesAreEndedWhenTheirOwnerAllowsIt) {
+  add("nodes", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"lost"},
+      "spec":{"taints":[{"key":"node.kubernetes.io/unreachable","effect":"NoExecute"}]}})");
+  add("nodes", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"fine"},"spec":{}})");
+  const auto add_pod = [this](const std::string& name, const std::string& node,
+                              const std::string& allowed) {
+    add("pods", R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
+                    R"(","namespace":"lab","finalizers":["example.com/held"],"annotations":{
+        "kueue.x-k8s.io/safe-to-forcefully-delete":")" +
+                    allowed + R"("}},"spec":{"nodeName":")" + node +
+                    R"("},"status":{"phase":"Running"}})");
+  };
+  add_pod("stuck", "lost", "true");
+  add_pod("kept", "lost", "false");
+  add_pod("near", "fine", "true");
+  Options options;
+  ASSERT_TRUE(options.gates.set("FailureRecoveryPolicy", true).ok());
+  start(options);
+  for (const char* pod : {"stuck", "kept", "near"}) api_.remove("pods", "lab", pod);
+  executor_.advance(Duration::seconds(50));
+  const auto phase = [this](const char* pod) {
+    return api_.find("pods", "lab", pod)->get_string({"status", "phase"});
+  };
+  EXPECT_EQ(phase("stuck"), "Running") << "it has a minute";
+  executor_.advance(Duration::seconds(20));
+  EXPECT_EQ(phase("stuck"), "Failed") << log_;
+  EXPECT_EQ(condition(api_.find("pods", "lab", "stuck"), "KueueFailureRecovery"),
+            "True/KueueForcefullyDeleted: Pod forcefully terminated after 1m0s grace period due to "
+            "unreachable node `lost` (triggered by `kueue.x-k8s.io/safe-to-forcefully-delete` "
+            "annotation)");
+  EXPECT_EQ(phase("kept"), "Running");
+  EXPECT_EQ(phase("near"), "Running");
+  EXPECT_EQ(writes_with("delete pods"), 1);
+}
+
 TEST_F(LifeTest, ConsumedUsageIsSampledAndSurvivesARestart) {
   Options options;
   engine::AdmissionFairSharing& afs = options.engine.admission_fair_sharing.emplace();

@@ -26,6 +26,8 @@ inline constexpr std::string_view kMinParallelismAnnotation = "kueue.x-k8s.io/jo
 inline constexpr std::string_view kCompletionsSyncAnnotation =
     "kueue.x-k8s.io/job-completions-equal-parallelism";
 inline constexpr std::string_view kStoppingAnnotation = "kueue.x-k8s.io/stopping";
+inline constexpr std::string_view kSafeToDeleteAnnotation =
+    "kueue.x-k8s.io/safe-to-forcefully-delete";
 inline constexpr std::string_view kProvReqPrefix = "provreq.kueue.x-k8s.io/";
 inline constexpr std::string_view kRequiredTopologyAnnotation =
     "kueue.x-k8s.io/podset-required-topology";

@@ -45,6 +45,15 @@ Result<Options> options_from(const api::config::Configuration& config, const Fea
   if (config.metrics.has_value()) {
     options.enable_cluster_queue_resources =
         config.metrics->enable_cluster_queue_resources.value_or(false);
+    if (const auto& queues = config.metrics->local_queue_metrics; queues.has_value()) {
+      options.local_queue_metrics = queues->enable.value_or(true);
+      if (queues->local_queue_selector.has_value()) {
+        const json::Value selector = schema::encode(*queues->local_queue_selector);
+        KUEUE_ASSIGN(options.local_queue_selector,
+                     wire::LabelSelector::from_object(
+                         &selector, "metrics.localQueueMetrics.localQueueSelector"));
+      }
+    }
     if (gates.on(Gate::kCustomMetricLabels)) {
       for (const auto& given : config.metrics->custom_labels) {
         CustomMetricLabel& label = options.custom_labels.emplace_back();

@@ -50,7 +50,9 @@ struct Options {
   std::optional<WaitForPodsReady> wait_for_pods_ready = WaitForPodsReady{};
   bool jobs_wait_for_pods_ready = true;  // false: job reconcilers do not write it all the same
   bool enable_cluster_queue_resources = false;
-  std::vector<CustomMetricLabel> custom_labels;  // with the gate CustomMetricLabels
+  bool local_queue_metrics = true;                          // with the gate LocalQueueMetrics
+  std::optional<wire::LabelSelector> local_queue_selector;  // absent = all have metrics
+  std::vector<CustomMetricLabel> custom_labels;             // with the gate CustomMetricLabels
   std::optional<Duration> retention_after_finished;
   std::optional<Duration> retention_after_deactivated;
   // Threads per kind: "Job.batch" -> 5; 1 where not listed.

@@ -68,12 +68,14 @@ Runtime::Runtime(ManagerDeps given)
                                       deps.leader_election.has_value() ? "follower" : "standalone");
   make_core_controllers();
   make_job_controllers();
+  make_failure_recovery();
   // Before the controllers hear of a change the engine knows it.
   admission.on_cluster_queue = [this](const std::string& name) { cluster_queue_changed(name); };
   admission.on_local_queue = [this](const engine::Key& key) {
     if (local_queues_) local_queues_->enqueue_after({key.namespace_, key.name}, kStatusDelay);
   };
   admission.attach();
+  choose_local_queue_metrics();
   connect_custom_labels();
   connect_queues();
   connect_workloads();
@@ -181,6 +183,34 @@ void Runtime::make_job_controllers() {
     kind->watch([queue](const kube::ObjectKey& key) { queue->enqueue(key); });
     jobs_.push_back(std::move(job));
   }
+}
+
+void Runtime::make_failure_recovery() {
+  if (!deps.options.gates.on(Gate::kFailureRecoveryPolicy) ||
+      !deps.options.runs("pod_termination_controller"))
+    return;
+  failure_recovery_ = std::make_unique<FailureRecovery>(context);
+  terminating_pods_ = controller("pod_termination_controller", "Pod", [this](const auto& key) {
+    return failure_recovery_->reconcile(key);
+  });
+  failure_recovery_->pods().add_handler([this](const auto& old, const auto& now) {
+    if (now != nullptr && FailureRecovery::concerns(*now) &&
+        (old == nullptr || !FailureRecovery::concerns(*old)))
+      terminating_pods_->enqueue(key_of(old, now));
+  });
+}
+
+// metrics.localQueueMetrics: which LocalQueues have series.
+void Runtime::choose_local_queue_metrics() {
+  if (!deps.options.local_queue_metrics) metrics.registry.mute_all(metrics::Scope::kLocalQueue);
+  if (!deps.options.local_queue_selector.has_value()) return;
+  stores.local_queues.add_handler([this](const auto& old, const auto& now) {
+    const kube::ObjectKey key = key_of(old, now);
+    const auto& labels = (now != nullptr ? now : old)->metadata.labels;
+    const wire::LabelMap pairs{labels.begin(), labels.end()};
+    metrics.registry.mute(metrics::Scope::kLocalQueue, key.namespace_ + "/" + key.name,
+                          now != nullptr && !deps.options.local_queue_selector->matches(pairs));
+  });
 }
 
 void Runtime::connect_queues() {
@@ -334,6 +364,7 @@ void Runtime::enqueue_released() {
 void Runtime::start() {
   stores.start();
   for (const auto& kind : kinds) kind->store().start();
+  if (failure_recovery_) failure_recovery_->pods().start();
   watch_for_sync();
 }
 
@@ -377,6 +408,7 @@ void Runtime::stop() {
   admission.stop();
   for (kube::Controller* each : all_) each->stop();
   for (const auto& kind : kinds) kind->store().stop();
+  if (failure_recovery_) failure_recovery_->pods().stop();
   stores.stop();
   events->stop();
 }
@@ -386,6 +418,7 @@ bool Runtime::ready() {
   if (!stores.synced()) return false;
   for (const auto& kind : kinds)
     if (!kind->store().has_synced()) return false;
+  if (failure_recovery_ && !failure_recovery_->pods().has_synced()) return false;
   synced_ = true;
   return true;
 }
@@ -394,6 +427,7 @@ bool Runtime::idle() {
   if (!stores.idle() || !admission.idle() || !events->flushed()) return false;
   for (const auto& kind : kinds)
     if (!kind->store().idle()) return false;
+  if (failure_recovery_ && !failure_recovery_->pods().core().idle()) return false;
   return std::all_of(all_.begin(), all_.end(), [](const kube::Controller* c) { return c->idle(); });
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "controllers/context.h"
+#include "controllers/failure_recovery/failure_recovery.h"
 #include "controllers/jobs/reconciler.h"
 #include "controllers/manager.h"
 #include "controllers/metrics/workload_tally.h"
@@ -47,6 +48,8 @@ struct Runtime {
   void make_job_controllers();
   void connect_queues();
   void connect_custom_labels();
+  void make_failure_recovery();
+  void choose_local_queue_metrics();
   void connect_workloads();
   void connect_small_kinds();
   std::unique_ptr<kube::Controller> controller(const char* name, const char* group_kind,
@@ -68,6 +71,8 @@ struct Runtime {
   std::unique_ptr<kube::Controller> topologies_;
   std::unique_ptr<kube::Controller> priority_classes_;
   std::vector<JobController> jobs_;
+  std::unique_ptr<FailureRecovery> failure_recovery_;  // null: its gate is off
+  std::unique_ptr<kube::Controller> terminating_pods_;
   std::vector<kube::Controller*> all_;
   std::atomic<bool> synced_ = false;
   std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);

@@ -104,6 +104,14 @@ bool CustomLabels::set(Scope scope, const std::string& object, std::vector<std::
   return true;
 }
 
+void CustomLabels::mute(Scope scope, const std::string& object, bool muted) {
+  if (muted) {
+    muted_.insert({scope, object});
+  } else {
+    muted_.erase({scope, object});
+  }
+}
+
 void CustomLabels::append(Scope scope, const std::string& object,
                           std::vector<std::pair<std::string, std::string>>& labels) const {
   auto names = names_.find(scope);
@@ -233,7 +241,14 @@ void Family::expose(std::string& out,
                     const std::vector<std::pair<std::string, std::string>>& constant,
                     const CustomLabels& custom) const {
   std::lock_guard lock(mutex_);
-  if (series_.empty()) return;
+  // A family that only remembers the object for its labels is about everything.
+  const auto left_out = [&](const LabelValues& values) {
+    return custom.any_muted() && description_.hidden.empty() &&
+           custom.muted(scope_, object_of(values));
+  };
+  if (std::all_of(series_.begin(), series_.end(),
+                  [&](const auto& entry) { return left_out(entry.first); }))
+    return;
   out += "# HELP " + description_.name + ' ';
   append_escaped(out, description_.help, false);
   out += "\n# TYPE " + description_.name + ' ';
@@ -246,7 +261,7 @@ void Family::expose(std::string& out,
   };
   if (description_.hidden.empty()) {
     for (const auto& [values, series] : series_)
-      expose_series(out, complete(shown_labels(values, custom)), series);
+      if (!left_out(values)) expose_series(out, complete(shown_labels(values, custom)), series);
     return;
   }
   std::map<Shown, Series> sums;
@@ -298,6 +313,16 @@ bool Registry::set_custom_labels(Scope scope, const std::string& object,
 void Registry::erase_custom_labels(Scope scope, const std::string& object) {
   std::lock_guard lock(mutex_);
   custom_.erase(scope, object);
+}
+
+void Registry::mute(Scope scope, const std::string& object, bool muted) {
+  std::lock_guard lock(mutex_);
+  custom_.mute(scope, object, muted);
+}
+
+void Registry::mute_all(Scope scope) {
+  std::lock_guard lock(mutex_);
+  custom_.mute_all(scope);
 }
 
 void Registry::clear_gauges() {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,12 +44,21 @@ class CustomLabels {
   // `object` is a name, of LocalQueues "namespace/name". True when other values were there before.
   bool set(Scope scope, const std::string& object, std::vector<std::string> values);
   void erase(Scope scope, const std::string& object) { values_.erase({scope, object}); }
+  // Objects that have no series, and scopes that have none at all.
+  void mute(Scope scope, const std::string& object, bool muted);
+  void mute_all(Scope scope) { muted_scopes_.insert(scope); }
+  bool muted(Scope scope, const std::string& object) const {
+    return muted_scopes_.contains(scope) || muted_.contains({scope, object});
+  }
+  bool any_muted() const { return !muted_scopes_.empty() || !muted_.empty(); }
   // Adds name and value of each; values of an unknown object are empty.
   void append(Scope scope, const std::string& object,
               std::vector<std::pair<std::string, std::string>>& labels) const;
 
  private:
   std::map<Scope, std::vector<std::string>> names_;
+  std::set<Scope> muted_scopes_;
+  std::set<std::pair<Scope, std::string>> muted_;
   std::map<std::pair<Scope, std::string>, std::vector<std::string>> values_;
 };
 
@@ -110,6 +120,8 @@ class Registry {
   void define_custom_labels(Scope scope, std::vector<std::string> names);
   bool set_custom_labels(Scope scope, const std::string& object, std::vector<std::string> values);
   void erase_custom_labels(Scope scope, const std::string& object);
+  void mute(Scope scope, const std::string& object, bool muted);
+  void mute_all(Scope scope);
   // Drops all series of all gauges (after a change of role).
   void clear_gauges();
   // Text exposition format 0.0.4, families sorted by name.

@@ -7,6 +7,7 @@
 #include "controllers/cluster_queue/cluster_queue.h"
 #include "controllers/cohort/cohort.h"
 #include "controllers/context.h"
+#include "controllers/failure_recovery/failure_recovery.h"
 #include "controllers/in_use.h"
 #include "controllers/jobs/batch_job/batch_job.h"
 #include "controllers/jobs/reconciler.h"
@@ -26,6 +27,8 @@ using namespace controllers;
 std::string plural_of(std::string_view kind) {
   static const std::map<std::string, std::string, std::less<>> kPlurals = {
       {"Namespace", "namespaces"},
+      {"Node", "nodes"},
+      {"Pod", "pods"},
       {"Job", "jobs"},
       {"Workload", "workloads"},
       {"ResourceFlavor", "resourceflavors"},
@@ -216,9 +219,9 @@ class Bench {
       for (const json::Value& name : deleted->as_array()) want.erase(name.as_string());
     std::map<std::string, json::Value> got;
     for (const auto& plural :
-         {"namespaces", "jobs", "workloads", "resourceflavors", "clusterqueues", "localqueues",
-          "cohorts", "admissionchecks", "topologies", "workloadpriorityclasses", "priorityclasses",
-          "limitranges", "runtimeclasses"})
+         {"namespaces", "nodes", "pods", "jobs", "workloads", "resourceflavors", "clusterqueues",
+          "localqueues", "cohorts", "admissionchecks", "topologies", "workloadpriorityclasses",
+          "priorityclasses", "limitranges", "runtimeclasses"})
       for (const json::Value* object : api_.list(plural)) got.emplace(name_of(*object), *object);
     Differences out;
     for (const auto& [name, object] : want) {
@@ -299,6 +302,14 @@ class Bench {
       return keep(stores_.flavors, key, [](const engine::State& state, const std::string& name) {
         return state.flavor_in_use(name);
       });
+    if (controller == "failurerecovery.TerminatingPodReconciler") {
+      FailureRecovery recovery(context_);
+      recovery.pods().start();
+      executor_.run_until_idle();
+      auto result = recovery.reconcile(key);
+      recovery.pods().stop();
+      return result;
+    }
     jobs::JobReconciler reconciler(context_, *kind_, kinds_);
     reconciler.set_orphan_grace({});
     return reconciler.reconcile(key);
@@ -349,7 +360,8 @@ void add_reconcile_judges(Judges& judges) {
   for (const char* controller :
        {"core.WorkloadReconciler", "core.ClusterQueueReconciler", "core.LocalQueueReconciler",
         "core.CohortReconciler", "core.WorkloadPriorityClassReconciler",
-        "core.ResourceFlavorReconciler", "jobs-job job reconciler"})
+        "core.ResourceFlavorReconciler", "failurerecovery.TerminatingPodReconciler",
+        "jobs-job job reconciler"})
     judges.add("reconcile " + std::string(controller), [](const json::Value& test) {
       Bench bench(test);
       bench.run();
