@@ -33,6 +33,10 @@ const Texts kRead = {"get", "list", "watch"};
 std::vector<Right> manager_rights() {
   std::vector<Right> rights = {
       {"", {"limitranges", "namespaces"}, kRead},
+      // Failure recovery: Pods on lost nodes are ended.
+      {"", {"nodes"}, {"get"}},
+      {"", {"pods"}, {"delete", "get", "list", "watch"}},
+      {"", {"pods/status"}, {"patch"}},
       {"node.k8s.io", {"runtimeclasses"}, kRead},
       {"scheduling.k8s.io", {"priorityclasses"}, kRead},
       {"events.k8s.io", {"events"}, {"create", "patch"}},
