@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 
+import mutate
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 MAX_FILE_LINES = 800
@@ -188,8 +190,13 @@ def check_documents():
                 yield f"ARCHITECTURE.md:1: does not mention module `{module}/`"
 
 
+def check_mutations_apply():
+    """Planted bugs (./dev mutate) name lines of the engine; who changes such a line changes its mutation."""
+    yield from mutate.check()
+
+
 RULES = [check_layering, check_no_cycles, check_heavy_includes, check_engine_purity, check_engine_hash_order, check_lengths, check_pragma_once,
-         check_tests_do_not_sleep, check_no_foreign_traces, check_documents]
+         check_tests_do_not_sleep, check_no_foreign_traces, check_documents, check_mutations_apply]
 
 
 def main():

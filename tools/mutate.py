@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Plants one bug after the other (test/mutations/*.mutation) and says whether the engine's tests see it.
+
+Usage: mutate.py [--check] [NAME...]
+A mutation is a file: a comment that says which rule it breaks, `file: PATH`, the line as it is after `- `, the line
+that takes its place after `+ `. The line must stand in the file exactly once; blanks at its ends do not matter.
+Only the mutated file is compiled, on a copy; the checkout is not touched. --check only looks whether every mutation
+still applies. The last line is "N passed, N failed": passed = caught.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "test" / "mutations"
+TEST_TIMEOUT_S = 300
+
+
+class Mutation:
+    def __init__(self, path):
+        self.name, self.rule, self.file, self.old, self.new = path.stem, "", None, None, None
+        for line in path.read_text().splitlines():
+            if line.startswith("# "):
+                self.rule += (" " if self.rule else "") + line[2:]
+            elif line.startswith("file: "):
+                self.file = line[6:].strip()
+            elif line.startswith("- "):
+                self.old = line[2:].strip()
+            elif line.startswith("+"):
+                self.new = line[1:].strip()
+
+    def apply(self):
+        """The mutated text, or an error."""
+        if not self.rule or None in (self.file, self.old, self.new):
+            return None, "needs a comment, file:, - and +"
+        path = ROOT / self.file
+        if not path.is_file():
+            return None, f"{self.file} does not exist"
+        lines = path.read_text().splitlines(keepends=True)
+        at = [i for i, line in enumerate(lines) if line.strip() == self.old]
+        if len(at) != 1:
+            return None, f"its line stands {len(at)} times in {self.file}"
+        lines[at[0]] = self.new + "\n"
+        return "".join(lines), None
+
+
+def mutations(names=()):
+    return [Mutation(p) for p in sorted(FOLDER.glob("*.mutation")) if not names or p.stem in names]
+
+
+def check():
+    """One line per mutation that no longer applies."""
+    return [f"test/mutations/{m.name}.mutation: {error}" for m in mutations() if (error := m.apply()[1])]
+
+
+def commands(build):
+    """Compile command per source file, and the link command of test_engine."""
+    compile_commands = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        path = os.path.relpath(os.path.join(entry["directory"], entry["file"]), ROOT)
+        compile_commands[path] = shlex.split(entry["command"])
+    text = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "test_engine"], check=True,
+                          capture_output=True, text=True).stdout.splitlines()
+    link = next(line for line in reversed(text) if "-o test_engine" in line)
+    parts = [shlex.split(part) for part in link.split("&&")]
+    return compile_commands, next(p for p in parts if "test_engine" in p and "-o" in p)
+
+
+def caught(mutation, build, compile_commands, link, scratch):
+    text, error = mutation.apply()
+    if error:
+        return False, error
+    source = scratch / pathlib.Path(mutation.file).name
+    source.write_text(text)
+    compile_command = list(compile_commands[mutation.file])
+    compile_command[compile_command.index("-c") + 1] = str(source)
+    compile_command[compile_command.index("-o") + 1] = str(scratch / "mutated.o")
+    # A variable that the bug left unused is no reason to refuse it.
+    done = subprocess.run(compile_command + ["-Wno-error"], cwd=build, capture_output=True, text=True)
+    if done.returncode != 0:
+        return False, "does not compile:\n" + done.stderr
+    link_command = list(link)
+    link_command[link_command.index("-o") + 1] = str(scratch / "test_engine")
+    library = next(i for i, part in enumerate(link_command) if part.endswith("libkueue_engine.a"))
+    link_command.insert(library, str(scratch / "mutated.o"))
+    subprocess.run(link_command, cwd=build, check=True, capture_output=True)
+    environment = dict(os.environ, TMPDIR=str(scratch), TEST_TMPDIR=str(scratch))
+    # The golden cases take half a second and see most; the others only when they do not.
+    for tests in ("*Golden*", "-*Golden*"):
+        try:
+            done = subprocess.run([str(scratch / "test_engine"), "--gtest_fail_fast", "--gtest_filter=" + tests],
+                                  cwd=scratch, capture_output=True, text=True, timeout=TEST_TIMEOUT_S, env=environment)
+        except subprocess.TimeoutExpired:
+            return True, "ran into the timeout"
+        if done.returncode != 0:
+            output = (done.stdout + done.stderr).splitlines()
+            failed = [line for line in output if "FAILED  ]" in line or "CHECK" in line]
+            return True, re.sub(r", where GetParam.*|\[  FAILED  \] ", "", (failed or ["ended"])[0].strip())
+    return False, "no test sees it"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    if args.check:
+        errors = check()
+        print("\n".join(errors + [f"{len(mutations()) - len(errors)} passed, {len(errors)} failed"]))
+        return 1 if errors else 0
+    build = ROOT / "build" / "dev"
+    compile_commands, link = commands(build)
+    passed = failed = 0
+    for mutation in mutations(args.names):
+        with tempfile.TemporaryDirectory() as scratch:
+            ok, why = caught(mutation, build, compile_commands, link, pathlib.Path(scratch))
+        passed, failed = passed + ok, failed + (not ok)
+        print(f"{'caught' if ok else 'MISSED'} {mutation.name}: {why}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
