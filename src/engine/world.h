@@ -82,6 +82,7 @@ struct WorkloadRecord {
   uint64_t seen_tree_epoch = 0;
   uint64_t seen_epoch = 0;
   uint64_t seen_version = 0;
+  uint32_t looks = 0;  // how often since then
 };
 
 struct FlavorRecord {

@@ -140,12 +140,27 @@ bool namespace_matches(const World& world, const QueueRecord& queue, const std::
          matches(*queue.spec.namespace_selector, it->second);
 }
 
-// Looked at without success, nothing has changed since, and no flavor is left that was not tried.
-bool blocked_unchanged(const World& world, QueueId queue, WorkloadId head) {
+// Nothing that the head depends on has changed since a cycle last looked at it.
+bool seen_as_it_is(const World& world, QueueId queue, WorkloadId head) {
   const WorkloadRecord& r = world.record(head);
-  if (r.scan != nullptr && r.scan->has_untried()) return false;
   return r.seen_epoch == world.epoch && r.seen_version == r.version &&
          r.seen_tree_epoch == world.tree_epoch_of(queue) && world.queues[queue].pending.seen(head);
+}
+
+// Some flavor was not tried yet. After as many looks as there are flavors each had its turn: groups
+// of resources whose scans are out of step would go on for ever.
+bool has_flavors_to_try(const World& world, const QueueRecord& queue, const WorkloadRecord& r) {
+  if (r.scan == nullptr || !r.scan->has_untried() || !world.gate(Gate::kFlavorFungibility))
+    return false;
+  size_t flavors = 0;
+  for (const GroupRecord& group : queue.groups) flavors += group.flavors.size();
+  return r.looks < flavors;
+}
+
+// Looked at without success, nothing has changed since, and no flavor is left that was not tried.
+bool blocked_unchanged(const World& world, QueueId queue, WorkloadId head) {
+  return seen_as_it_is(world, queue, head) &&
+         !has_flavors_to_try(world, world.queues[queue], world.record(head));
 }
 
 }  // namespace
@@ -234,6 +249,7 @@ std::vector<Head> take_heads(World& world, bool skip_blocked) {
     if (skip_blocked && blocked_unchanged(world, queue, id)) continue;
     blocked = false;
     WorkloadRecord& r = world.record(id);
+    r.looks = seen_as_it_is(world, queue, id) ? r.looks + 1 : 1;
     q.pending.remove(id);
     follow_emptiness(world, queue);
     r.place = Place::kInFlight;
