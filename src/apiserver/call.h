@@ -56,6 +56,8 @@ struct Call {
 };
 using CallPtr = std::shared_ptr<Call>;
 
+// As many of the call's warnings as clients take.
+void add_warnings(const Call& call, wire::Headers& headers);
 // Finishes a call.
 void reply(Call& call, wire::Response response);
 void reply_error(Call& call, const Error& error);

@@ -49,6 +49,11 @@ bool authenticate(Call& call) {
       }
     }
   }
+  // Bad credentials are no reason to be somebody else.
+  if (identity.refused && identity.user.empty()) {
+    reply_error(call, make_error(ErrorCode::kUnauthorized, "Unauthorized"));
+    return false;
+  }
   if (identity.user.empty()) {
     identity.user = "system:anonymous";
     identity.groups = {"system:unauthenticated"};

@@ -73,6 +73,67 @@ bool Members::next() {
   return true;
 }
 
+namespace {
+
+size_t scalar_length(std::string_view text, size_t at) {
+  for (std::string_view word : {"true", "false", "null"})
+    if (text.substr(at, word.size()) == word) return word.size();
+  size_t n = 0;
+  while (at + n < text.size() && std::strchr("+-.0123456789eE", text[at + n]) != nullptr &&
+         text[at + n] != '\0')
+    ++n;
+  return n;
+}
+
+}  // namespace
+
+bool well_formed(std::string_view text) {
+  std::string open;        // the brackets around this place
+  bool value_next = true;  // a value (in an object: its member) must follow
+  bool may_close = false;  // just after an opening bracket
+  size_t at = 0;
+  while (at < text.size()) {
+    const char c = text[at];
+    if (!value_next || may_close) {
+      if (!open.empty() && c == (open.back() == '{' ? '}' : ']')) {
+        open.pop_back();
+        ++at;
+        value_next = may_close = false;
+        continue;
+      }
+      if (!value_next) {
+        if (c != ',' || open.empty()) return false;
+        ++at;
+        value_next = true;
+        continue;
+      }
+    }
+    may_close = false;
+    if (!open.empty() && open.back() == '{') {
+      if (c != '"') return false;
+      at = skip_string(text, at);
+      if (at >= text.size() || text[at] != ':') return false;
+      if (++at >= text.size()) return false;
+    }
+    if (text[at] == '{' || text[at] == '[') {
+      open += text[at++];
+      may_close = true;
+      continue;
+    }
+    if (text[at] == '"') {
+      const size_t end = skip_string(text, at);
+      if (end - at < 2 || text[end - 1] != '"') return false;
+      at = end;
+    } else {
+      const size_t length = scalar_length(text, at);
+      if (length == 0) return false;
+      at += length;
+    }
+    value_next = false;
+  }
+  return open.empty() && !value_next && !text.empty();
+}
+
 std::string_view scan_path(std::string_view document,
                            std::initializer_list<std::string_view> path) {
   std::string_view at = document;

@@ -9,6 +9,10 @@
 
 namespace kueue::apiserver {
 
+// Whether the text is one JSON value without white space, as the server writes it. Strings are not
+// looked into beyond their end. For text that comes back from a disk. Linear.
+bool well_formed(std::string_view text);
+
 // The raw text of the member at the path, quotes included; empty when absent or when a step is no
 // object.
 std::string_view scan_path(std::string_view document, std::initializer_list<std::string_view> path);

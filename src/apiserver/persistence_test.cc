@@ -72,7 +72,7 @@ TEST(Persistence, NewerFormatIsRefused) {
   if (std::system(command.c_str()) != 0) GTEST_SKIP() << "NO PYTHON: format check not tested";
   auto server = Server::open(folder_options(folder.path()));
   ASSERT_FALSE(server.ok());
-  EXPECT_EQ(server.error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(server.error().code, ErrorCode::kUnavailable);
   EXPECT_NE(server.error().message.find("newer version"), std::string::npos);
 }
 

@@ -10,6 +10,19 @@ namespace kueue::apiserver {
 
 namespace {
 
+// Clients bound the header lines of an answer in number (100 with some) and in bytes; an object can
+// have more unknown fields than that.
+constexpr size_t kMostWarnings = 64;
+constexpr size_t kWarningBytes = 4096;  // of all; where they are more, each is shortened
+constexpr size_t kLongWarning = 256;
+
+// At most `most` bytes, without a broken character at the end.
+std::string_view shortened(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most);
+}
+
 std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
@@ -98,6 +111,7 @@ Result<Output> negotiate(std::string_view accept, bool forms, bool discovery) {
 }
 
 void Call::warn(std::string text) {
+  if (warnings.size() >= kMostWarnings) return;
   if (std::find(warnings.begin(), warnings.end(), text) == warnings.end())
     warnings.push_back(std::move(text));
 }
@@ -119,15 +133,29 @@ Error Call::not_found(std::string_view name) const {
   return e;
 }
 
-void reply(Call& call, wire::Response response) {
+void add_warnings(const Call& call, wire::Headers& headers) {
+  size_t total = 0;
+  for (const std::string& warning : call.warnings) total += warning.size();
+  const bool shorten = total > kWarningBytes;
+  total = 0;
   for (const std::string& warning : call.warnings) {
+    std::string_view text = warning;
+    if (shorten) {
+      text = shortened(text, kLongWarning);
+      total += text.size();
+      if (total > kWarningBytes) return;
+    }
     std::string quoted = "299 - \"";
-    for (const char c : warning) {
+    for (const char c : text) {
       if (c == '"' || c == '\\') quoted += '\\';
       quoted += c == '\n' || c == '\r' ? ' ' : c;
     }
-    response.headers.add("Warning", quoted + "\"");
+    headers.add("Warning", quoted + "\"");
   }
+}
+
+void reply(Call& call, wire::Response response) {
+  add_warnings(call, response.headers);
   if (!response.headers.has("Cache-Control"))
     response.headers.set("Cache-Control", "no-cache, private");
   call.sink->respond(std::move(response));

@@ -73,7 +73,7 @@ class Watch : public Subscriber, public std::enable_shared_from_this<Watch> {
     wire::Response head;
     head.headers.set("Content-Type", "application/json");
     head.headers.set("Cache-Control", "no-cache, private");
-    for (const std::string& w : call_->warnings) head.headers.add("Warning", "299 - \"" + w + "\"");
+    add_warnings(*call_, head.headers);
     call_->sink->begin_stream(std::move(head));
     const std::string collection = call_->resource().collection;
     std::weak_ptr<Watch> weak = weak_from_this();

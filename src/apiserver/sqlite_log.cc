@@ -37,6 +37,12 @@ Error SqliteLog::error(std::string_view doing) const {
   return make_error(code == SQLITE_FULL ? ErrorCode::kInternal : ErrorCode::kUnavailable, text);
 }
 
+Error SqliteLog::damaged(const std::string& what) const {
+  return make_error(ErrorCode::kUnavailable,
+                    "data folder " + folder_ + ": state.db is damaged: " + what +
+                        "; nothing was changed: put a copy back, or use another folder");
+}
+
 Result<void> SqliteLog::execute(const char* sql) {
   if (sqlite3_exec(db_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return error(sql);
   return {};
@@ -71,7 +77,7 @@ Result<void> SqliteLog::prepare(const std::string& folder) {
   sqlite3_finalize(query);
   if (stepped != SQLITE_ROW) return error("read the format");
   if (format > kFormat)
-    return make_error(ErrorCode::kInvalid,
+    return make_error(ErrorCode::kUnavailable,
                       "data folder " + folder + " was written by a newer version (format " +
                           std::to_string(format) + ", this program knows up to " +
                           std::to_string(kFormat) + "); use that version or another folder");

@@ -21,8 +21,8 @@ class SqliteLog {
   // The layout of the file that this program writes.
   static constexpr int kFormat = 1;
 
-  // Opens or makes `folder`/state.db and takes the folder's lock. kUnavailable: cannot be used or
-  // is in use; kInvalid: a newer format, or not ours.
+  // Opens or makes `folder`/state.db and takes the folder's lock. kUnavailable: cannot be
+  // used, is in use, has a newer format, or is not ours.
   static Result<std::unique_ptr<SqliteLog>> open(const std::string& folder);
   ~SqliteLog();
 
@@ -45,6 +45,9 @@ class SqliteLog {
   // Durable when it returns ok; nothing of it is kept otherwise.
   Result<void> write(const std::vector<Write>& writes, uint64_t revision);
   Result<void> set_meta(std::string_view key, std::string_view value);
+
+  // kUnavailable: the folder's name, what is damaged and what can be done.
+  Error damaged(const std::string& what) const;
 
   // Refuses to grow beyond `pages`, as a full disk does. For tests.
   void limit_pages(int pages);

@@ -15,6 +15,18 @@ namespace {
 constexpr uint64_t kRevisionGap = 1'000'000;
 constexpr std::string_view kRevisionKey = "revision";
 
+// Why a row cannot be what was written, "" when it can. SQLite notices damage to its pages' order,
+// not to what they hold.
+std::string damage(const SqliteLog::Row& row) {
+  if (!row.value.starts_with('{') || !well_formed(row.value)) return "it is no JSON object";
+  const std::string_view metadata = scan_path(row.value, {"metadata"});
+  if (scan_string(metadata, {"resourceVersion"}) != std::to_string(row.revision))
+    return "its resourceVersion is not " + std::to_string(row.revision);
+  if (object_key(scan_string(metadata, {"namespace"}), scan_string(metadata, {"name"})) != row.key)
+    return "its name is another";
+  return {};
+}
+
 }  // namespace
 
 std::string object_key(std::string_view namespace_, std::string_view name) {
@@ -70,8 +82,14 @@ Result<std::unique_ptr<Store>> Store::open(std::unique_ptr<SqliteLog> log, Publi
   std::unique_ptr<Store> store(new Store(std::move(log), std::move(publish), std::move(reset)));
   uint64_t newest = 0;
   if (store->log_ != nullptr) {
+    std::string damaged;
     KUEUE_TRY(store->log_->load(
         [&](const SqliteLog::Row& row) {
+          if (std::string why = damage(row); !why.empty()) {
+            if (damaged.empty())
+              damaged = std::string(row.key) + " of " + std::string(row.collection) + ": " + why;
+            return;
+          }
           if (row.revision > newest) newest = row.revision;
           Collection& collection = store->collection_of(row.collection);
           collection.objects.emplace(row.key,
@@ -84,6 +102,7 @@ Result<std::unique_ptr<Store>> Store::open(std::unique_ptr<SqliteLog> log, Publi
             if (n > newest) newest = n;
           }
         }));
+    if (!damaged.empty()) return store->log_->damaged(damaged);
   }
   store->loaded_revision_ = newest;
   store->first_revision_ = newest == 0 ? 1 : newest + kRevisionGap;

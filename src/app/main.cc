@@ -1,4 +1,7 @@
 // kueue: one program for the playground, the manager and the command line.
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +19,24 @@ extern const char* malloc_conf;
 const char* malloc_conf = "narenas:4,dirty_decay_ms:1000,muzzy_decay_ms:0,background_thread:true";
 }
 
-int main(int argc, char** argv) {
+namespace {
+
+void prepare_process() {
   kueue::net::ignore_sigpipe();
+  // A file that reached its limit is an error like a full disk, not the end of the process.
+  signal(SIGXFSZ, SIG_IGN);
+  // Each watch of a client holds a descriptor; the usual soft limit of 1024 is for select().
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  prepare_process();
   std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   // Under the name of Kueue's own program it is that program: Deployments name it and its flags.
   if (argc > 0 && std::string_view(argv[0]).ends_with("/manager"))

@@ -16,6 +16,7 @@
 #include "app/kueue_definitions.h"
 #include "app/manager_endpoints.h"
 #include "app/manager_setup.h"
+#include "app/own_lease.h"
 #include "app/visibility_source.h"
 #include "app/webhook_lookup.h"
 #include "cli/kubeconfig.h"
@@ -92,6 +93,7 @@ struct Playground::Parts {
   std::unique_ptr<visibility::Access> visibility_access;
   std::unique_ptr<visibility::Handler> visibility_inner;
   std::unique_ptr<OffLoopHandler> visibility_handler;
+  std::unique_ptr<OwnLease> lease;
   std::unique_ptr<net::HttpServer> http;
 
   Result<void> open_folder();
@@ -100,6 +102,7 @@ struct Playground::Parts {
   Result<void> start_stand_ins();
   Result<void> make_manager();
   void make_visibility();
+  Result<void> take_lease();
   Result<void> start_manager();
   Result<void> install_webhooks();
   // Of the core group.
@@ -242,17 +245,12 @@ Result<void> Playground::Parts::install_webhooks() {
     }
   }
   // Managers that run elsewhere learn here whose client certificates are good.
-  KUEUE_TRY(apply_own(json::Value::object(
+  return apply_own(json::Value::object(
       {{"apiVersion", "v1"},
        {"kind", "ConfigMap"},
        {"metadata", json::Value::object({{"name", "extension-apiserver-authentication"},
                                          {"namespace", "kube-system"}})},
-       {"data", json::Value::object({{"client-ca-file", credentials.ca.cert_pem}})}})));
-  if (!manager) return {};
-  return apply_own(
-      json::Value::object({{"apiVersion", "v1"},
-                           {"kind", "Namespace"},
-                           {"metadata", json::Value::object({{"name", "kueue-system"}})}}));
+       {"data", json::Value::object({{"client-ca-file", credentials.ca.cert_pem}})}}));
 }
 
 Result<void> Playground::Parts::apply_own(const json::Value& object) {
@@ -263,6 +261,17 @@ Result<void> Playground::Parts::apply_own(const json::Value& object) {
       kube::PatchType::kApply, object, {.field_manager = "kueue-up", .force = true});
   if (!applied.ok()) return applied.error();
   return {};
+}
+
+// Before anybody can connect.
+Result<void> Playground::Parts::take_lease() {
+  lease = std::make_unique<OwnLease>(manager_client, *executor);
+  if (!manager) return lease->clear();
+  KUEUE_TRY(apply_own(
+      json::Value::object({{"apiVersion", "v1"},
+                           {"kind", "Namespace"},
+                           {"metadata", json::Value::object({{"name", "kueue-system"}})}})));
+  return lease->take();
 }
 
 Result<void> Playground::Parts::write_kubeconfig() {
@@ -293,6 +302,7 @@ void Playground::Parts::stop() {
   if (http) http->stop(Duration::millis(200));
   note("HTTP server");
   if (manager) manager->stop();
+  if (lease) lease->give_back();
   note("manager");
   if (stand_ins) stand_ins->stop();
   note("stand-ins");
@@ -327,6 +337,7 @@ Result<std::unique_ptr<Playground>> Playground::start(PlaygroundOptions options)
   KUEUE_TRY(p.open_server());
   KUEUE_TRY(install_kueue_definitions(*p.server));
   KUEUE_TRY(p.make_manager());
+  KUEUE_TRY(p.take_lease());
   KUEUE_TRY(p.listen());
   KUEUE_TRY(remove_kubeconfig(p.options.kubeconfig));
   KUEUE_TRY(p.start_stand_ins());

@@ -71,7 +71,7 @@ int run_up(const cli::Arguments& arguments, cli::Terminal& terminal) {
   net::Loop signals;
   net::SignalWatch watch(signals, {SIGINT, SIGTERM, SIGHUP}, [&](int) { signals.stop(); });
   PlaygroundOptions options = options_of(arguments);
-  if (options.port > 65535 || options.port < -1) {
+  if (const int64_t port = arguments.number("port"); port > 65535 || port < 0) {
     terminal.err("error: invalid value for --port: must be from 0 to 65535\n");
     return cli::kUsage;
   }

@@ -22,6 +22,7 @@ constexpr std::array<uint8_t, 256> make_string_classes() {
   classes['"'] = classes['\\'] = 1;
   return classes;
 }
+constexpr size_t kMaxDuplicatesTold = 100;
 constexpr std::array<uint8_t, 256> kStringClass = make_string_classes();
 
 void append_utf8(std::string& out, uint32_t c) {
@@ -278,7 +279,8 @@ class Parser {
     if (!path.empty()) path += '.';
     path += members_[first].first;
     if (options_.duplicates) {
-      options_.duplicates->push_back(std::move(path));
+      if (options_.duplicates->size() < kMaxDuplicatesTold)
+        options_.duplicates->push_back(std::move(path));
       return true;
     }
     at_ = key_at_[second];

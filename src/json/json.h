@@ -14,7 +14,8 @@ struct ParseOptions {
   size_t max_bytes = 64u << 20;
   // false: the last of equal keys wins silently, as encoding/json does. true: they are an error.
   bool reject_duplicate_keys = false;
-  // When set, receives the path of each duplicate key ("spec.foo") instead of an error.
+  // When set, receives the path of each duplicate key ("spec.foo") instead of an error; of the
+  // first hundred, as the API server tells no more.
   std::vector<std::string>* duplicates = nullptr;
 };
 

@@ -10,8 +10,9 @@ namespace kueue::json {
 namespace {
 
 constexpr size_t kMaxOperations = 10'000;
-// Copies can double a document with every operation; growth beyond this is refused.
-constexpr size_t kMaxCopiedNodes = 1'000'000;
+// Copies can double a document with every operation; growth beyond this is refused. The API server
+// has the same limit.
+constexpr size_t kMaxCopiedBytes = 3u << 20;
 
 // The unescaped tokens of a JSON pointer; nullopt when it is malformed.
 std::optional<std::vector<std::string>> parse_pointer(std::string_view text) {
@@ -51,12 +52,14 @@ Value* child(Value& parent, const std::string& token) {
   return i ? &parent.as_array()[*i] : nullptr;
 }
 
-size_t count_nodes(const Value& value) {
-  size_t n = 1;
+// About the length of the value's text.
+size_t text_size(const Value& value) {
+  if (value.is_string()) return value.as_string().size() + 2;
+  size_t n = 4;
   if (value.is_array()) {
-    for (const Value& item : value.as_array()) n += count_nodes(item);
+    for (const Value& item : value.as_array()) n += text_size(item);
   } else if (value.is_object()) {
-    for (const auto& member : value.as_object()) n += count_nodes(member.second);
+    for (const auto& [key, item] : value.as_object()) n += key.size() + 4 + text_size(item);
   }
   return n;
 }
@@ -180,10 +183,11 @@ class JsonPatch {
   Result<void> copy(const Tokens& from, const Tokens& path) {
     const Value* source = locate(from, from.size());
     if (!source) return refused("nothing is at \"from\"");
-    copied_ += count_nodes(*source);
-    if (copied_ > kMaxCopiedNodes) {
-      return make_error(ErrorCode::kTooLarge, "operation " + std::to_string(index_) +
-                                                  ": the patch copies too many values");
+    copied_ += text_size(*source);
+    if (copied_ > kMaxCopiedBytes) {
+      return make_error(ErrorCode::kTooLarge, "operation " + std::to_string(index_) + " at \"" +
+                                                  path_ + "\": the patch copies more than " +
+                                                  std::to_string(kMaxCopiedBytes) + " bytes");
     }
     return add(path, *source);
   }
@@ -214,9 +218,10 @@ Value apply_merge_patch(Value document, const Value& patch) {
   if (!patch.is_object()) return patch;
   if (!document.is_object()) document = Value(Object());
   Object& target = document.as_object();
+  std::vector<std::string> gone;
   for (const auto& [key, change] : patch.as_object()) {
     if (change.is_null()) {
-      target.erase(key);
+      gone.push_back(key);
     } else if (change.is_object()) {
       Value& member = target[key];
       member = apply_merge_patch(std::move(member), change);
@@ -224,6 +229,7 @@ Value apply_merge_patch(Value document, const Value& patch) {
       target.set(key, change);
     }
   }
+  target.erase_keys(std::move(gone));
   return document;
 }
 

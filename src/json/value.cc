@@ -335,6 +335,16 @@ bool Object::erase(std::string_view key) {
   return true;
 }
 
+void Object::erase_keys(std::vector<std::string> keys) {
+  if (keys.empty()) return;
+  std::sort(keys.begin(), keys.end());
+  std::erase_if(members_, [&](const Member& member) {
+    return std::binary_search(keys.begin(), keys.end(), member.first);
+  });
+  index_.clear();
+  if (members_.size() >= kIndexFrom) build_index();
+}
+
 size_t Object::size() const { return members_.size(); }
 
 void Object::clear() {

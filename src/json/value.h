@@ -137,6 +137,9 @@ class Object {
   static Object from_members(std::vector<Member> members);
   // True when something was removed.
   bool erase(std::string_view key);
+  // Removes all of these; keys that are absent do not matter. One pass over the members, where
+  // removing n keys one by one would be n passes.
+  void erase_keys(std::vector<std::string> keys);
   size_t size() const;
   bool empty() const { return size() == 0; }
   void clear();

@@ -382,7 +382,7 @@ std::optional<wire::Identity> Socket::peer_identity() const {
     identity.user = subject_of(cert.get(), &identity.groups);
   if (proxies_ != nullptr && verified_by(proxies_, cert.get(), SSL_get_peer_cert_chain(ssl_)))
     identity.proxy = subject_of(cert.get(), nullptr);
-  if (identity.user.empty() && identity.proxy.empty()) return std::nullopt;
+  identity.refused = identity.user.empty() && identity.proxy.empty();
   return identity;
 }
 

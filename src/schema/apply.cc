@@ -172,7 +172,7 @@ class Remover {
       if (remove(member_type, member, at, field != nullptr, parent_before, parent_unmanaged, depth))
         gone.push_back(key);
     }
-    for (const std::string& key : gone) value.as_object().erase(key);
+    value.as_object().erase_keys(std::move(gone));
   }
 
   void walk_items(const Type& type, json::Value& value, const FieldSet* before,

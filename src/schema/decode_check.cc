@@ -135,12 +135,18 @@ class Checker {
       case Kind::kMap:
         if (!value.is_object()) return misfit(type, value);
         for (const auto& [key, item] : value.as_object())
-          if (auto problem = check_element(type, item, depth)) return problem;
+          if (auto problem = check_element(type, item, depth)) {
+            prepend("[" + key + "]");
+            return problem;
+          }
         return std::nullopt;
       case Kind::kList:
         if (!value.is_array()) return misfit(type, value);
-        for (const json::Value& item : value.as_array())
-          if (auto problem = check_element(type, item, depth)) return problem;
+        for (size_t i = 0; i < value.as_array().size(); ++i)
+          if (auto problem = check_element(type, value.as_array()[i], depth)) {
+            prepend("[" + std::to_string(i) + "]");
+            return problem;
+          }
         return std::nullopt;
       case Kind::kIntOrString:
         if (value.is_string()) return std::nullopt;
@@ -152,13 +158,27 @@ class Checker {
         if (!value.is_string()) return misfit(type, value);
         std::string problem = time_problem(value.as_string(), type.kind == Kind::kMicroTime);
         if (problem.empty()) return std::nullopt;
-        return problem;
+        return unnamed(std::move(problem));
       }
     }
     return std::nullopt;
   }
 
+  // Where the misfit is, when the complaint does not say so itself; "" otherwise.
+  std::string where() const { return unnamed_ ? where_ : ""; }
+
  private:
+  // Called on the way up from a misfit only, so that what fits costs nothing.
+  void prepend(std::string step) {
+    if (!where_.empty() && where_.front() != '[') step += '.';
+    where_.insert(0, step);
+  }
+
+  std::string unnamed(std::string problem) {
+    unnamed_ = true;
+    return problem;
+  }
+
   std::optional<std::string> check_element(const Type& type, const json::Value& item, int depth) {
     return type.element ? check(*type.element, item, depth + 1) : std::nullopt;
   }
@@ -179,7 +199,10 @@ class Checker {
         path_ += '.';
       }
       path_ += key;
-      if (auto problem = check(*field->type, member, depth + 1)) return problem;
+      if (auto problem = check(*field->type, member, depth + 1)) {
+        prepend(key);
+        return problem;
+      }
       path_.resize(length);
     }
     owner_ = outer;
@@ -213,13 +236,13 @@ class Checker {
     if (!value.is_string()) return misfit(type, value);
     const size_t at = base64_problem(value.as_string());
     if (at == std::string_view::npos) return std::nullopt;
-    return fmt::format("illegal base64 data at input byte {}", at);
+    return unnamed(fmt::format("illegal base64 data at input byte {}", at));
   }
 
-  static std::optional<std::string> check_quantity(const json::Value& value) {
+  std::optional<std::string> check_quantity(const json::Value& value) {
     if (value.is_number()) return std::nullopt;
     if (value.is_string() && quantity_problem(value.as_string()).empty()) return std::nullopt;
-    return std::string(kQuantityProblem);
+    return unnamed(std::string(kQuantityProblem));
   }
 
   std::optional<std::string> misfit(const Type& type, const json::Value& value,
@@ -233,14 +256,20 @@ class Checker {
 
   const Type* owner_ = nullptr;  // the innermost struct
   std::string path_;             // member names from the root; indices and map keys are not told
+  bool unnamed_ = false;
+  std::string where_;  // with indices and map keys
 };
 
-Result<void> verdict(std::optional<std::string> problem, std::string_view kind,
-                     std::string_view version) {
+// Kubernetes does not say where a quantity, time or base64 text stands that it cannot read; we do,
+// after its words.
+Result<void> verdict(const Checker& checker, const std::optional<std::string>& problem,
+                     std::string_view root, std::string_view kind, std::string_view version) {
   if (!problem) return {};
-  return make_error(ErrorCode::kBadRequest,
-                    fmt::format("{} in version {} cannot be handled as a {}: {}", kind,
-                                go_quote(version), kind, *problem));
+  std::string text = fmt::format("{} in version {} cannot be handled as a {}: {}", kind,
+                                 go_quote(version), kind, *problem);
+  if (const std::string where = checker.where(); !where.empty())
+    text += fmt::format(" (at {}{})", root, where);
+  return make_error(ErrorCode::kBadRequest, std::move(text));
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -249,12 +278,16 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 Result<void> check_types(const Type& type, const json::Value& document, std::string_view kind,
                          std::string_view version) {
-  return verdict(Checker().check(type, document, 0), kind, version);
+  Checker checker;
+  const auto problem = checker.check(type, document, 0);
+  return verdict(checker, problem, "", kind, version);
 }
 
 Result<void> check_metadata_types(const Type& object_meta, const json::Value& metadata,
                                   std::string_view kind, std::string_view version) {
-  return verdict(Checker().check(object_meta, metadata, 0), kind, version);
+  Checker checker;
+  const auto problem = checker.check(object_meta, metadata, 0);
+  return verdict(checker, problem, "metadata.", kind, version);
 }
 
 std::string_view quantity_problem(std::string_view text) {

@@ -14,7 +14,8 @@ namespace kueue::schema {
 
 // 400 on a misfit: `Job in version "v1" cannot be handled as a Job: json: cannot unmarshal string
 // into Go struct field JobSpec.spec.parallelism of type int32`; also for texts that are no
-// quantity, time or base64. Unknown members are passed over, null fits everywhere.
+// quantity, time or base64, with their path behind Kubernetes' words: `... (at
+// spec.containers[0].resources.requests[cpu])`. Unknown members are passed over, null fits everywhere.
 Result<void> check_types(const Type& type, const json::Value& document, std::string_view kind,
                          std::string_view version);
 

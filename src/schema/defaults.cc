@@ -87,7 +87,7 @@ void drop(const Type& type, json::Value& value, int depth) {
       drop(*member_type, member, depth + 1);
     }
   }
-  for (const std::string& key : nulls) value.as_object().erase(key);
+  value.as_object().erase_keys(std::move(nulls));
 }
 
 void fill(const Type& type, json::Value& value, int depth) {

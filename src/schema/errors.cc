@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <unordered_set>
+
 #include "json/json.h"
 
 namespace kueue::schema {
@@ -151,11 +153,10 @@ Error make_invalid(std::string_view group, std::string_view kind, std::string_vi
   message += " is invalid: ";
   // kube-apiserver tells equal errors once.
   std::vector<std::string> texts;
+  std::unordered_set<std::string> seen;
   for (const ErrorCause& c : causes) {
     std::string text = (c.field.empty() ? "<nil>" : c.field) + ": " + c.message;
-    bool seen = false;
-    for (const std::string& t : texts) seen = seen || t == text;
-    if (!seen) texts.push_back(std::move(text));
+    if (seen.insert(text).second) texts.push_back(std::move(text));
   }
   if (texts.size() == 1) {
     message += texts[0];

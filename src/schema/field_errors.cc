@@ -1,6 +1,6 @@
 #include "schema/field_errors.h"
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "schema/errors.h"
 #include "schema/path.h"
@@ -45,10 +45,10 @@ void FieldErrors::append(std::vector<ErrorCause> causes) {
 
 std::string aggregate_text(std::span<const ErrorCause> causes) {
   std::vector<std::string> texts;
+  std::unordered_set<std::string> seen;
   for (const ErrorCause& cause : causes) {
     std::string text = cause.field.empty() ? cause.message : cause.field + ": " + cause.message;
-    if (std::find(texts.begin(), texts.end(), text) == texts.end())
-      texts.push_back(std::move(text));
+    if (seen.insert(text).second) texts.push_back(std::move(text));
   }
   if (texts.size() == 1) return texts[0];
   std::string out = "[";

@@ -257,6 +257,7 @@ bool FieldSet::contains_all(const json::Value& fields_v1, const FieldSet& set) {
 
 void FieldSet::subtract_from(json::Value& fields_v1, const FieldSet& set) {
   json::Object& object = fields_v1.as_object();
+  std::vector<std::string> gone;
   for (const Node& node : set.nodes_) {
     json::Value* below = object.find(node.element);
     if (below == nullptr || !below->is_object()) continue;
@@ -269,8 +270,9 @@ void FieldSet::subtract_from(json::Value& fields_v1, const FieldSet& set) {
     }
     if (!node.children.empty() && !was_leaf) subtract_from(*below, node.children);
     if (member && inner.size() == 1 && inner.contains(".")) inner.clear();
-    if (!member && inner.empty()) object.erase(node.element);
+    if (!member && inner.empty()) gone.push_back(node.element);
   }
+  object.erase_keys(std::move(gone));
 }
 
 void FieldSet::add_to(json::Value& fields_v1, const FieldSet& set) {

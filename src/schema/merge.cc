@@ -55,10 +55,16 @@ class Merger {
     }
     KUEUE_TRY(retain_keys(original, patch));
     FieldCursor cursor(type);
+    std::vector<std::string> gone;
     for (const auto& [key, value] : patch.as_object()) {
       if (is_directive(key)) continue;
+      if (value.is_null()) {
+        gone.push_back(key);
+        continue;
+      }
       KUEUE_TRY(merge_member(type, cursor.find(key), original, patch, key, value, depth));
     }
+    original.as_object().erase_keys(std::move(gone));
     KUEUE_TRY(apply_lone_directives(type, original, patch));
     return original;
   }
@@ -80,7 +86,7 @@ class Merger {
     std::vector<std::string> gone;
     for (const auto& [key, value] : original.as_object())
       if (!kept(key)) gone.push_back(key);
-    for (const std::string& key : gone) original.as_object().erase(key);
+    original.as_object().erase_keys(std::move(gone));
     return {};
   }
 
@@ -88,10 +94,6 @@ class Merger {
                             const json::Value& patch, const std::string& key,
                             const json::Value& value, int depth) {
     json::Object& object = original.as_object();
-    if (value.is_null()) {
-      object.erase(key);
-      return {};
-    }
     const Type* member = &any_type();
     if (field != nullptr) {
       member = &*field->type;

@@ -77,7 +77,7 @@ class Walker {
       }
     }
     if constexpr (!std::is_const_v<Doc>) {
-      for (const std::string& key : unknown) value.as_object().erase(key);
+      value.as_object().erase_keys(std::move(unknown));
     }
   }
 

@@ -40,6 +40,8 @@ struct Identity {
   // Name in a verified certificate of a front proxy: who may be believed when it says for whom it
   // asks. "" = no such certificate, or a server that looks for none.
   std::string proxy = {};
+  // A certificate was presented that is no good: expired, or of an unknown authority.
+  bool refused = false;
 };
 
 struct Request {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_set>
 
 #include "json/json.h"
 
@@ -288,10 +289,10 @@ Error forbidden(std::string_view group, std::string_view resource, std::string_v
 Error invalid(std::string_view group, std::string_view kind, std::string_view name,
               std::vector<ErrorCause> causes) {
   std::vector<std::string> lines;
+  std::unordered_set<std::string> seen;
   for (const ErrorCause& cause : causes) {
     std::string line = cause.field.empty() ? cause.message : cause.field + ": " + cause.message;
-    if (std::find(lines.begin(), lines.end(), line) == lines.end())
-      lines.push_back(std::move(line));
+    if (seen.insert(line).second) lines.push_back(std::move(line));
   }
   std::string message = qualified(kind, group) + " \"" + std::string(name) + "\" is invalid";
   if (!lines.empty()) message += ": ";

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Bad input and faults of every kind: the error names what is wrong, the process lives, nothing is lost.
+
+Usage: bad_input.py --kueue BINARY [--only WORD]
+The tests stand in _faults_*.py: documents and requests, connections, folders and files, the life of queues and jobs.
+"""
+
+import argparse
+import os
+import sys
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+
+import _faults  # noqa: E402
+import _faults_connections  # noqa: E402
+import _faults_folders  # noqa: E402
+import _faults_requests  # noqa: E402
+import _server  # noqa: E402
+
+
+class Tally:
+    def __init__(self, only):
+        self.only, self.passed, self.failed, self.skipped = only, 0, 0, 0
+
+    def wants(self, test):
+        return not self.only or self.only in test.__name__
+
+    def play(self, test, *arguments):
+        started = time.monotonic()
+        try:
+            test(*arguments)
+            self.passed += 1
+            print(f"ok      {test.__name__} ({time.monotonic() - started:.1f} s)", flush=True)
+        except Exception as error:
+            self.failed += 1
+            print(f"FAILED  {test.__name__} ({time.monotonic() - started:.1f} s): {error}", flush=True)
+            if not isinstance(error, AssertionError):
+                traceback.print_exc(file=sys.stdout)
+
+    def on_one_server(self, args, tests, setup, *flags):
+        """Tests that share a server: after each of them it must be the same process, and ready."""
+        tests = [t for t in tests if self.wants(t)]
+        if not tests:
+            return
+        with _server.embedded(args.kueue, *flags) as (kubeconfig, process, log):
+            os.environ["KUBECONFIG"] = kubeconfig
+            raw = _faults.Raw(kubeconfig)
+            setup(raw)
+            for test in tests:
+                self.play(test, raw, [args.kueue])
+                raw.close()
+                try:
+                    raw.alive()
+                except Exception as error:
+                    raise RuntimeError(f"after {test.__name__}: {error}; the server {process.poll()}: {_server.tail(log)}") from error
+            del os.environ["KUBECONFIG"]
+
+    def alone(self, args, tests):
+        for test in tests:
+            if self.wants(test):
+                self.play(test, args)
+
+    def skip(self, name, why):
+        self.skipped += 1
+        print(f"SKIPPED: {name}: {why}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kueue", required=True)
+    parser.add_argument("--only", help="tests whose name has this word")
+    args = parser.parse_args()
+    args.kueue = os.path.abspath(args.kueue)
+    tally = Tally(args.only)
+    tally.on_one_server(args, _faults_requests.TESTS, _faults_requests.setup, "--nodes=2x8cpu,32Gi")
+    tally.on_one_server(args, _faults_connections.ON_ONE_SERVER, lambda raw: None, "--no-manager", "--nodes=none")
+    tally.alone(args, _faults_connections.ALONE)
+    if not _faults_connections.has_openssl():
+        tally.skip("wrong_credentials", "needs the program openssl")
+    tally.alone(args, _faults_folders.ALONE)
+    if _faults_folders.can_mount():
+        tally.alone(args, [_faults_folders.disk_full_by_mount])
+    else:
+        tally.skip("disk_full_by_mount", "needs root and mount")
+    print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
