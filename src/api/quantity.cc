@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "json/value.h"
+#include "schema/decode_check.h"
 
 namespace kueue::api {
 namespace {
@@ -290,11 +291,39 @@ void Quantity::multiply(int64_t factor) {
   set(value * factor);
 }
 
+namespace {
+
+Quantity largest(bool negative) {
+  Quantity quantity = Quantity::of(negative ? -1 : 1);
+  while (quantity.as_double() < 1e29 && quantity.as_double() > -1e29)
+    quantity.multiply(kInt64Max);  // saturates
+  return quantity;
+}
+
+// An API server may hold quantities beyond what we count with. An object must not be lost to the
+// manager for that, so they become the largest.
+bool beyond_range(const json::Value& value, Quantity* quantity) {
+  if (value.is_number()) {
+    *quantity = largest(value.as_double() < 0);
+    return true;
+  }
+  if (!value.is_string()) return false;
+  const std::string text = trim(value.as_string());
+  if (!schema::is_quantity_range_problem(schema::quantity_problem(text))) return false;
+  *quantity = largest(text.starts_with('-'));
+  return true;
+}
+
+}  // namespace
+
 const schema::CustomOps kQuantityOps{
     .name = "resource.Quantity",
     .decode = [](const json::Value& value, void* object) -> std::string {
       Result<Quantity> quantity = Quantity::from_json(value);
-      if (!quantity.ok()) return quantity.error().message;
+      if (!quantity.ok()) {
+        if (beyond_range(value, static_cast<Quantity*>(object))) return "";
+        return quantity.error().message;
+      }
       *static_cast<Quantity*>(object) = *quantity;
       return "";
     },

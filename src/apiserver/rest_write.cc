@@ -39,10 +39,10 @@ Result<json::Value> apply_patch(const Call& call, std::string_view type, const j
   if (type == "application/json-patch+json") {
     auto patched = json::apply_json_patch(current, patch);
     if (patched.ok() || patched.error().code != ErrorCode::kInvalid) return patched;
-    // Kubernetes does not tell the reason, and kubectl's text shows what is told.
-    Error error = make_error(ErrorCode::kInvalid,
-                             "the server rejected our request due to an error in our request");
-    return error;
+    // Kubernetes' words, and behind them what it does not tell: which operation, where, and why.
+    return make_error(ErrorCode::kInvalid,
+                      "the server rejected our request due to an error in our request: " +
+                          patched.error().message);
   }
   if (type == "application/merge-patch+json") {
     if (!patch.is_object())

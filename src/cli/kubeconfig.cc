@@ -1,15 +1,12 @@
 // Finding and writing kubeconfig files.
 #include "cli/kubeconfig.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 
 #include "base/base64.h"
+#include "base/files.h"
 #include "json/json.h"
 
 namespace kueue::cli {
@@ -26,26 +23,7 @@ std::string default_data_dir() {
   return "/var/lib/kueue";
 }
 
-Result<std::string> read_file(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) {
-    return make_error(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable,
-                      path + ": " + strerror(errno));
-  }
-  struct stat info{};
-  if (fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode)) {
-    std::fclose(file);
-    return make_error(ErrorCode::kUnavailable, path + ": is a directory");
-  }
-  std::string text;
-  char buffer[65536];
-  size_t n = 0;
-  while ((n = std::fread(buffer, 1, sizeof buffer, file)) > 0) text.append(buffer, n);
-  const bool failed = std::ferror(file) != 0;
-  std::fclose(file);
-  if (failed) return make_error(ErrorCode::kUnavailable, path + ": cannot be read");
-  return text;
-}
+Result<std::string> read_file(const std::string& path) { return kueue::read_file(path); }
 
 Result<kube::ClientConfig> find_cluster(const std::string& path, const std::string& context) {
   if (!path.empty() || !environment_variable("KUBECONFIG").empty()) {

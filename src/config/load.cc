@@ -1,10 +1,8 @@
 // Reading: YAML, strict decoding with paths, lines and near names.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "api/registry.h"
+#include "base/files.h"
 #include "config/config.h"
 #include "config/yaml_lines.h"
 #include "json/json.h"
@@ -138,15 +136,8 @@ Result<Loaded> load(std::string_view text, std::string_view namespace_if_absent)
 
 Result<Loaded> load_file(const std::string& path) {
   if (path.empty()) return load("");
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return make_error(ErrorCode::kBadRequest, "read " + path + ": is a directory");
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return make_error(ErrorCode::kNotFound, "open " + path + ": no such file or it cannot be read");
-  std::stringstream text;
-  text << file.rdbuf();
-  Result<Loaded> loaded = load(text.str());
+  KUEUE_ASSIGN(const std::string text, read_file(path));
+  Result<Loaded> loaded = load(text);
   if (loaded.ok()) return loaded;
   Error error = loaded.error();
   error.message = path + ": " + error.message;

@@ -2,24 +2,15 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
+#include "base/files.h"
 #include "json/json.h"
 
 namespace kueue::kube {
 namespace {
 
 constexpr std::string_view kServiceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return make_error(ErrorCode::kNotFound, "cannot read " + path);
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (in.bad()) return make_error(ErrorCode::kNotFound, "cannot read " + path);
-  return text;
-}
 
 Error malformed(const std::string& what) {
   return make_error(ErrorCode::kBadRequest, "invalid kubeconfig: " + what);

@@ -11,10 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fstream>
-#include <sstream>
 
 #include "base/base64.h"
+#include "base/files.h"
 #include "json/json.h"
 #include "net/loop.h"
 #include "net/socket.h"
@@ -175,13 +174,14 @@ bool Credentials::refuse(const Credential& used) {
 }
 
 Result<void> Credentials::read_token_file() {
-  std::ifstream file(token_file_);
-  std::stringstream text;
-  text << file.rdbuf();
-  std::string token = trim(text.str());
-  if (!file || token.empty()) {
+  const Result<std::string> text = read_file(token_file_);
+  if (!text.ok()) {
     return make_error(ErrorCode::kUnauthorized,
-                      "token file '" + token_file_ + "' is " + (file ? "empty" : "not readable"));
+                      "token file is not readable: " + text.error().message);
+  }
+  std::string token = trim(*text);
+  if (token.empty()) {
+    return make_error(ErrorCode::kUnauthorized, "token file '" + token_file_ + "' is empty");
   }
   current_.authorization = "Bearer " + token;
   valid_until_ = steady_ns() + kTokenFileNs;

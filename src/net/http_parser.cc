@@ -120,6 +120,14 @@ void HttpParser::feed_eof() {
   }
 }
 
+// In the text from `start` on.
+static bool has_bare_line_feed(std::string_view text, size_t start) {
+  for (size_t at = text.find('\n', start); at != std::string_view::npos;
+       at = text.find('\n', at + 1))
+    if (at == 0 || text[at - 1] != '\r') return true;
+  return false;
+}
+
 size_t HttpParser::feed_head(std::string_view data) {
   // The end marker may straddle two reads, so the search starts three bytes back.
   const size_t before = text_.size();
@@ -127,7 +135,10 @@ size_t HttpParser::feed_head(std::string_view data) {
   text_.append(data.substr(0, room));
   const size_t end = text_.find("\r\n\r\n", before > 3 ? before - 3 : 0);
   if (end == std::string::npos) {
-    if (text_.size() >= head_limit_) {
+    // Told at once: whoever ends lines like this waits for an answer and sends nothing more.
+    if (has_bare_line_feed(text_, before)) {
+      fail(Failure::kMalformed, "a line feed without carriage return in the head");
+    } else if (text_.size() >= head_limit_) {
       fail(Failure::kHeadTooLarge,
            "request line and headers are larger than " + std::to_string(head_limit_) + " bytes");
     }
@@ -310,6 +321,10 @@ void HttpParser::begin_chunk() {
     return fail(Failure::kMalformed, "malformed chunk size");
   }
   left_ = *size;
+  // A stream's chunk may be larger than what is held of it at a time; a request's body may not.
+  if (kind_ == Kind::kRequest && left_ > body_limit_) {
+    return fail(Failure::kBodyTooLarge, "limit is " + std::to_string(body_limit_));
+  }
   state_ = left_ == 0 ? State::kTrailer : State::kChunkData;
 }
 

@@ -56,6 +56,8 @@ const std::vector<Case>& cases() {
       {"other coding", Kind::kRequest,
        "POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip, chunked\r\n\r\n",
        Failure::kNotImplemented, ""},
+      {"bare line feeds", Kind::kRequest, "GET / HTTP/1.1\nHost: a\n\n", Failure::kMalformed, ""},
+      {"bare line feed", Kind::kRequest, "GET / HTTP/1.1\r\nHost: a\n", Failure::kMalformed, ""},
       {"no host", Kind::kRequest, "GET / HTTP/1.1\r\n\r\n", Failure::kMalformed, ""},
       {"two hosts", Kind::kRequest, "GET / HTTP/1.1\r\n" + host + host + "\r\n",
        Failure::kMalformed, ""},

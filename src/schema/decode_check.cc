@@ -17,6 +17,11 @@ constexpr std::string_view kQuantityProblem =
     "quantities must match the regular expression "
     "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
+constexpr std::string_view kQuantityRange =
+    "quantities must be below 1e29 and may have at most 512 characters";
+constexpr int64_t kQuantityDigits = 29;  // before the point
+constexpr size_t kQuantityText = 512;
+
 // "v1.JobSpec" of "io.k8s.api.batch.v1.JobSpec".
 std::string go_struct(const Type& type) {
   const size_t last = type.name.rfind('.');
@@ -240,9 +245,12 @@ class Checker {
   }
 
   std::optional<std::string> check_quantity(const json::Value& value) {
-    if (value.is_number()) return std::nullopt;
-    if (value.is_string() && quantity_problem(value.as_string()).empty()) return std::nullopt;
-    return unnamed(std::string(kQuantityProblem));
+    if (value.is_number() && std::abs(value.as_double()) < 1e29) return std::nullopt;
+    if (value.is_number()) return unnamed(std::string(kQuantityRange));
+    if (!value.is_string()) return unnamed(std::string(kQuantityProblem));
+    const std::string_view problem = quantity_problem(value.as_string());
+    if (problem.empty()) return std::nullopt;
+    return unnamed(std::string(problem));
   }
 
   std::optional<std::string> misfit(const Type& type, const json::Value& value,
@@ -290,31 +298,59 @@ Result<void> check_metadata_types(const Type& object_meta, const json::Value& me
   return verdict(checker, problem, "metadata.", kind, version);
 }
 
+namespace {
+
+// How far the suffix moves the point; nullopt when it is none. Binary ones do not matter: their
+// quantities end at the largest int64.
+std::optional<int64_t> decimal_exponent(std::string_view suffix) {
+  static constexpr std::pair<std::string_view, int> kSuffixes[] = {
+      {"", 0},     {"n", -9},   {"u", -6},   {"m", -3},  {"k", 3},    {"M", 6},
+      {"G", 9},    {"T", 12},   {"P", 15},   {"E", 18},  {"Ki", -99}, {"Mi", -99},
+      {"Gi", -99}, {"Ti", -99}, {"Pi", -99}, {"Ei", -99}};
+  for (const auto& [text, exponent] : kSuffixes)
+    if (suffix == text) return exponent;
+  if (suffix[0] != 'e' && suffix[0] != 'E') return std::nullopt;
+  suffix.remove_prefix(1);
+  const bool negative = suffix.starts_with('-');
+  if (negative || suffix.starts_with('+')) suffix.remove_prefix(1);
+  if (suffix.empty()) return std::nullopt;
+  int64_t exponent = 0;
+  for (const char c : suffix) {
+    if (!is_digit(c)) return std::nullopt;
+    exponent = std::min<int64_t>(exponent * 10 + (c - '0'), 1'000'000'000'000);
+  }
+  return negative ? -exponent : exponent;
+}
+
+}  // namespace
+
+bool is_quantity_range_problem(std::string_view problem) { return problem == kQuantityRange; }
+
 std::string_view quantity_problem(std::string_view text) {
   std::string_view rest = text;
   if (rest.starts_with('+') || rest.starts_with('-')) rest.remove_prefix(1);
   size_t digits = 0;
   bool point = false;
+  // Of the number's first digit that is no zero: 1 for units, 2 for tens, 0 for tenths.
+  int64_t place = 0;
+  bool zero = true;
   while (!rest.empty() && (is_digit(rest[0]) || (rest[0] == '.' && !point))) {
     if (rest[0] == '.') {
       point = true;
     } else {
       ++digits;
+      zero = zero && rest[0] == '0';
+      if (!point && !zero) ++place;
+      if (point && zero) --place;
     }
     rest.remove_prefix(1);
   }
   if (digits == 0) return kQuantityProblem;
-  if (rest.empty()) return {};
-  static constexpr std::string_view kSuffixes[] = {"n", "u",  "m",  "k",  "M",  "G",  "T", "P",
-                                                   "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
-  for (std::string_view suffix : kSuffixes)
-    if (rest == suffix) return {};
-  if (rest[0] != 'e' && rest[0] != 'E') return kQuantityProblem;
-  rest.remove_prefix(1);
-  if (rest.starts_with('+') || rest.starts_with('-')) rest.remove_prefix(1);
-  if (rest.empty()) return kQuantityProblem;
-  for (char c : rest)
-    if (!is_digit(c)) return kQuantityProblem;
+  const std::optional<int64_t> exponent = decimal_exponent(rest);
+  if (!exponent) return kQuantityProblem;
+  if (text.size() > kQuantityText || *exponent < -1'000'000'000) return kQuantityRange;
+  if (!zero && place + *exponent > kQuantityDigits) return kQuantityRange;
+  if (*exponent > 1'000'000'000) return kQuantityRange;
   return {};
 }
 

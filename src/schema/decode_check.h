@@ -15,7 +15,8 @@ namespace kueue::schema {
 // 400 on a misfit: `Job in version "v1" cannot be handled as a Job: json: cannot unmarshal string
 // into Go struct field JobSpec.spec.parallelism of type int32`; also for texts that are no
 // quantity, time or base64, with their path behind Kubernetes' words: `... (at
-// spec.containers[0].resources.requests[cpu])`. Unknown members are passed over, null fits everywhere.
+// spec.containers[0].resources.requests[cpu])`. Unknown members are passed over, null fits
+// everywhere.
 Result<void> check_types(const Type& type, const json::Value& document, std::string_view kind,
                          std::string_view version);
 
@@ -24,8 +25,10 @@ Result<void> check_types(const Type& type, const json::Value& document, std::str
 Result<void> check_metadata_types(const Type& object_meta, const json::Value& metadata,
                                   std::string_view kind, std::string_view version);
 
-// "" when the text is a Quantity, else Kubernetes' complaint.
+// "" when the text is a Quantity, else Kubernetes' complaint, or ours about its size: what the API
+// takes the manager must be able to count with.
 std::string_view quantity_problem(std::string_view text);
+bool is_quantity_range_problem(std::string_view problem);
 // "" when the text is RFC 3339 as metav1.Time reads it, or with micro as metav1.MicroTime does;
 // else Go's complaint
 // (`parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`).

@@ -207,8 +207,12 @@ class LimitChecker {
     const std::string& text = value.as_string();
     if (type.kind == Kind::kQuantity) {
       const bool has_pattern = type.constraints != nullptr && !type.constraints->pattern.empty();
-      if (!has_pattern && !quantity_problem(text).empty())
+      const std::string_view problem = quantity_problem(text);
+      if (is_quantity_range_problem(problem)) {
+        invalid(path, value, std::string(problem));
+      } else if (!has_pattern && !problem.empty()) {
         invalid(path, value, fmt::format("should match '{}'", kQuantityPattern));
+      }
       return;
     }
     if (format.empty()) {

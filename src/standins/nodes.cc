@@ -57,8 +57,10 @@ Result<Group> parse_group(std::string_view text) {
   if (times == std::string_view::npos || error != std::errc() ||
       end != count.data() + count.size() || group.count < 1 || group.count > kMaxNodes)
     return bad(text, "must start with a number of nodes from 1 to 10000, as in 4x8cpu,32Gi");
-  for (std::string_view part : split(text.substr(times + 1), ','))
+  for (std::string_view part : split(text.substr(times + 1), ',')) {
+    if (part.empty()) return bad(text, "must name resources, as in 4x8cpu,32Gi");
     KUEUE_TRY(add_resource(group, part));
+  }
   if (group.resources.find("cpu") == nullptr || group.resources.find("memory") == nullptr)
     return bad(text, "must have CPUs and memory, as in 4x8cpu,32Gi");
   if (group.resources.find("pods") == nullptr)

@@ -321,7 +321,7 @@ def bad_files_and_flags(args):
         start = [args.kueue, "up", "--memory", "--port=0", f"--kubeconfig={work}/kubeconfig"]
         for flags, code, words in (
                 (["--port=70000"], 2, ["--port"]), (["--port=-1"], 2, ["--port"]), (["--port=4294967297"], 2, ["--port"]), (["--port=x"], 2, ["--port"]),
-                (["--port=99999999999999999999"], 2, ["--port"]), (["-v", "x"], 2, ["verbosity"]), (["--address=nowhere"], 1, ["nowhere"]), (["--address=203.0.113.9"], 1, ["203.0.113.9"]),
+                (["--port=99999999999999999999"], 2, ["--port"]), (["-v", "x"], 2, ["'x'", "-v"]), (["--address=nowhere"], 1, ["nowhere"]), (["--address=203.0.113.9"], 1, ["203.0.113.9"]),
                 (["--nodes=4x"], 2, ["4x"]), (["--nodes=0x8cpu"], 2, ["0x8cpu"]), (["--nodes=4x-8cpu"], 2, ["8cpu"]), (["--nodes=9999999999x1cpu"], 2, ["9999999999"]),
                 (["--nodes=1xlotscpu"], 2, ["lots"]), (["--stand-ins=butler"], 2, ["butler"]), (["--frobnicate"], 2, ["frobnicate"]), (["extra"], 2, ["extra"]),
                 ([f"--config={work}/absent"], 1, [f"{work}/absent"]), ([f"--config={work}"], 1, [str(work)]), ([f"--kubeconfig={work}/foreign"], 1, ["foreign", "left alone"]),

@@ -7,6 +7,7 @@ The tests stand in _faults_*.py: documents and requests, connections, folders an
 
 import argparse
 import os
+import shutil
 import sys
 import time
 import traceback
@@ -14,6 +15,7 @@ import traceback
 sys.dont_write_bytecode = True
 
 import _faults  # noqa: E402
+import _faults_cluster  # noqa: E402
 import _faults_connections  # noqa: E402
 import _faults_folders  # noqa: E402
 import _faults_requests  # noqa: E402
@@ -77,8 +79,13 @@ def main():
     tally.on_one_server(args, _faults_requests.TESTS, _faults_requests.setup, "--nodes=2x8cpu,32Gi")
     tally.on_one_server(args, _faults_connections.ON_ONE_SERVER, lambda raw: None, "--no-manager", "--nodes=none")
     tally.alone(args, _faults_connections.ALONE)
-    if not _faults_connections.has_openssl():
-        tally.skip("wrong_credentials", "needs the program openssl")
+    tally.alone(args, _faults_cluster.ALONE)
+    with_certificates = [_faults_connections.wrong_credentials, *_faults_cluster.NEEDS_OPENSSL]
+    if shutil.which("openssl"):
+        tally.alone(args, with_certificates)
+    else:
+        for test in with_certificates:
+            tally.skip(test.__name__, "needs the program openssl")
     tally.alone(args, _faults_folders.ALONE)
     if _faults_folders.can_mount():
         tally.alone(args, [_faults_folders.disk_full_by_mount])
