@@ -209,7 +209,9 @@ bool https_watchers(const ServerProcess& server, const Sizes& sizes) {
   audience.seen_by.resize(sizes.events);
   audience.last.resize(sizes.events);
   wire::Request watch = request("GET", "/api/v1/configmaps");
-  const auto list = expect(*writer, request("GET", "/api/v1/configmaps?limit=1"), 200);
+  wire::Request first = watch;
+  first.query = {{"limit", "1"}};
+  const auto list = expect(*writer, first, 200);
   constexpr std::string_view kVersion = "\"resourceVersion\":\"";
   const size_t at = list.body.find(kVersion) + kVersion.size();
   watch.query = {{"watch", "true"},

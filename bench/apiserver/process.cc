@@ -39,7 +39,7 @@ void write_all(int fd, const std::string& text) {
 // The child: serves until the other end of `stop` is closed.
 [[noreturn]] void serve(const std::string& folder, int report, int stop) {
   const Instant now = system_clock().now();
-  const net::KeyPair ca = need(net::make_ca("bench", now, Duration::seconds(86400)));
+  const net::KeyPair ca = need(net::make_ca("bench-ca", now, Duration::seconds(86400)));
   const net::KeyPair leaf =
       need(net::make_leaf(ca, {.common_name = "bench", .ips = {"127.0.0.1"}, .server = true}, now));
   apiserver::Options options;
