@@ -8,6 +8,7 @@
 
 #include "app/connect.h"
 #include "app/manager_command.h"
+#include "app/replay.h"
 #include "app/up.h"
 #include "cli/commands.h"
 #include "net/loop.h"
@@ -48,5 +49,6 @@ int main(int argc, char** argv) {
   };
   hooks.up = kueue::app::run_up;
   hooks.manager = kueue::app::run_manager;
+  hooks.replay = kueue::app::run_replay;
   return kueue::cli::run(arguments, hooks, terminal);
 }

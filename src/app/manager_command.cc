@@ -213,6 +213,8 @@ Result<void> ManagerProcess::listen_metrics(const config::ManagerOptions& flags)
   }
   metrics_handler_ = std::make_unique<MetricsHandler>(
       [this] { return manager_->metrics_text() + process_metrics_text(); }, std::move(authorizer));
+  metrics_handler_->serve_state([this] { return manager_->state_dump(); },
+                                make_token_authorizer(transport_, "/debug/state"));
   KUEUE_ASSIGN(metrics_, listen(*address, std::move(tls), *metrics_handler_));
   return {};
 }

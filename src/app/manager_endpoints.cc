@@ -29,7 +29,7 @@ Result<json::Value> review(wire::Transport& transport, const std::string& path,
   return json::parse(response.body);
 }
 
-int judge(wire::Transport& transport, const std::string& token) {
+int judge(wire::Transport& transport, const std::string& path, const std::string& token) {
   const auto user =
       review(transport, "/apis/authentication.k8s.io/v1/tokenreviews",
              json::Value::object({{"apiVersion", "authentication.k8s.io/v1"},
@@ -43,7 +43,7 @@ int judge(wire::Transport& transport, const std::string& token) {
     spec["groups"] = *groups;
   if (const json::Value* extra = user->find_path({"status", "user", "extra"}))
     spec["extra"] = *extra;
-  spec["nonResourceAttributes"] = json::Value::object({{"path", "/metrics"}, {"verb", "get"}});
+  spec["nonResourceAttributes"] = json::Value::object({{"path", path}, {"verb", "get"}});
   const auto access = review(transport, "/apis/authorization.k8s.io/v1/subjectaccessreviews",
                              json::Value::object({{"apiVersion", "authorization.k8s.io/v1"},
                                                   {"kind", "SubjectAccessReview"},
@@ -62,24 +62,32 @@ void HealthHandler::handle(wire::Request request, std::shared_ptr<wire::Response
   sink->respond(text_response(404, "404 page not found\n"));
 }
 
+bool MetricsHandler::refuse(const wire::Request& request, const Authorizer& authorizer,
+                            wire::ResponseSink& sink) {
+  const std::string_view header = request.headers.get("Authorization");
+  const int refused =
+      header.starts_with("Bearer ") ? authorizer(std::string(header.substr(7))) : 401;
+  if (refused == 0) return false;
+  sink.respond(text_response(refused, refused == 401   ? "Unauthorized\n"
+                                      : refused == 403 ? "Authorization denied\n"
+                                                       : "Authorization check failed\n"));
+  return true;
+}
+
 void MetricsHandler::handle(wire::Request request, std::shared_ptr<wire::ResponseSink> sink) {
-  if (request.path != "/metrics") return sink->respond(text_response(404, "404 page not found\n"));
-  if (authorizer_) {
-    const std::string_view header = request.headers.get("Authorization");
-    const int refused =
-        header.starts_with("Bearer ") ? authorizer_(std::string(header.substr(7))) : 401;
-    if (refused != 0) {
-      return sink->respond(text_response(refused, refused == 401 ? "Unauthorized\n"
-                                                  : refused == 403
-                                                      ? "Authorization denied\n"
-                                                      : "Authorization check failed\n"));
-    }
+  if (request.path == "/debug/state" && dump_ && dump_authorizer_) {
+    if (!refuse(request, dump_authorizer_, *sink))
+      sink->respond(text_response(200, dump_(), "application/json"));
+    return;
   }
+  if (request.path != "/metrics") return sink->respond(text_response(404, "404 page not found\n"));
+  if (authorizer_ && refuse(request, authorizer_, *sink)) return;
   sink->respond(text_response(200, text_(),
                               "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"));
 }
 
-MetricsHandler::Authorizer make_token_authorizer(std::shared_ptr<wire::Transport> transport) {
+MetricsHandler::Authorizer make_token_authorizer(std::shared_ptr<wire::Transport> transport,
+                                                 std::string path) {
   struct Known {
     int verdict;
     Instant until;
@@ -88,14 +96,15 @@ MetricsHandler::Authorizer make_token_authorizer(std::shared_ptr<wire::Transport
     std::mutex mutex;
     std::map<std::string, Known> known;
   };
-  return [transport, cache = std::make_shared<Cache>()](const std::string& token) {
+  return [transport, path = std::move(path),
+          cache = std::make_shared<Cache>()](const std::string& token) {
     const Instant now = system_clock().now();
     {
       std::lock_guard lock(cache->mutex);
       const auto it = cache->known.find(token);
       if (it != cache->known.end() && it->second.until > now) return it->second.verdict;
     }
-    const int verdict = judge(*transport, token);
+    const int verdict = judge(*transport, path, token);
     std::lock_guard lock(cache->mutex);
     if (cache->known.size() > 1000) cache->known.clear();
     if (verdict != 500) cache->known[token] = {verdict, now + Duration::seconds(60)};

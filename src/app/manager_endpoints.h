@@ -27,22 +27,33 @@ class HealthHandler final : public wire::Handler {
 };
 
 // /metrics in the Prometheus text format. With an authorizer, only for bearer tokens it accepts.
+// /debug/state, a dump for `kueue replay`, only where there is an authorizer of its own.
 class MetricsHandler final : public wire::Handler {
  public:
   // 0 when the token may read metrics, otherwise the HTTP status to answer with. May block.
   using Authorizer = std::function<int(const std::string& token)>;
   MetricsHandler(std::function<std::string()> text, Authorizer authorizer)
       : text_(std::move(text)), authorizer_(std::move(authorizer)) {}
+  void serve_state(std::function<std::string()> dump, Authorizer authorizer) {
+    dump_ = std::move(dump);
+    dump_authorizer_ = std::move(authorizer);
+  }
   void handle(wire::Request request, std::shared_ptr<wire::ResponseSink> sink) override;
 
  private:
+  // Answers and says true when the token may not read.
+  static bool refuse(const wire::Request& request, const Authorizer& authorizer,
+                     wire::ResponseSink& sink);
   std::function<std::string()> text_;
   Authorizer authorizer_;
+  std::function<std::string()> dump_;
+  Authorizer dump_authorizer_;
 };
 
-// Asks the API server (TokenReview, then SubjectAccessReview for "get /metrics") and remembers the
+// Asks the API server (TokenReview, then SubjectAccessReview for "get PATH") and remembers the
 // answer for a minute.
-MetricsHandler::Authorizer make_token_authorizer(std::shared_ptr<wire::Transport> transport);
+MetricsHandler::Authorizer make_token_authorizer(std::shared_ptr<wire::Transport> transport,
+                                                 std::string path = "/metrics");
 
 // Hands requests to `inner` on the executor's threads: it may ask the API server before it answers,
 // and the loop must not wait for that.

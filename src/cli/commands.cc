@@ -208,6 +208,14 @@ constexpr Flag kVersionFlags[] = {
      .choices = std::span(kPlainFormats).first(2)},
 };
 
+constexpr std::string_view kReplayOutputs[] = {"text", "json"};
+constexpr Flag kReplayFlags[] = {{.name = "output",
+                                  .letter = 'o',
+                                  .value_name = "FORMAT",
+                                  .fallback = "text",
+                                  .help = "text or json",
+                                  .choices = kReplayOutputs}};
+
 constexpr Command kCommands[] = {
     {.name = "up",
      .summary = "Start a playground: API server, stand-ins for machines, and the manager",
@@ -222,6 +230,16 @@ constexpr Command kCommands[] = {
      .summary = "Run the manager against any Kubernetes API server",
      .cluster = false,
      .raw = true},
+    {.name = "replay",
+     .arguments = "FILE",
+     .summary = "Run the scheduling cycle of a state dump again and say why it decides so",
+     .text = "A manager answers GET /debug/state on its metrics address with such a dump. - reads "
+             "standard input.",
+     .examples = "  kueue replay state.json\n  kueue replay state.json -o json",
+     .flags = kReplayFlags,
+     .min_arguments = 1,
+     .max_arguments = 1,
+     .cluster = false},
     {.name = "apply",
      .arguments = "-f FILE",
      .summary = "Create objects or bring them to what the files say (server-side apply)",
@@ -396,6 +414,7 @@ int run(std::span<const std::string> arguments, const Hooks& hooks, Terminal& te
     return kOk;
   }
   if (name == "up") return hooks.up(*parsed, terminal);
+  if (name == "replay") return hooks.replay(*parsed, terminal);
   if (name == "explain") return run_explain(*parsed, terminal);
   if (name == "config") return run_config(*parsed, terminal);
   if (name == "crds") return run_crds(*parsed, terminal);

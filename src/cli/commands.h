@@ -26,6 +26,8 @@ struct Hooks {
   // raw.
   std::function<int(const Arguments& arguments, Terminal& terminal)> up;
   std::function<int(std::span<const std::string> arguments, Terminal& terminal)> manager;
+  // A dumped engine state, decided again.
+  std::function<int(const Arguments& arguments, Terminal& terminal)> replay;
 };
 
 std::span<const Command> commands();

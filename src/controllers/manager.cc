@@ -1,6 +1,8 @@
 #include "controllers/manager.h"
 
+#include "bridge/snapshot_json.h"
 #include "controllers/runtime.h"
+#include "json/json.h"
 
 namespace kueue::controllers {
 
@@ -14,5 +16,12 @@ bool Manager::leading() const { return runtime_->leading; }
 bool Manager::idle() const { return runtime_->idle(); }
 metrics::Metrics& Manager::metrics() { return runtime_->metrics; }
 std::string Manager::metrics_text() { return runtime_->metrics.registry.expose(); }
+std::string Manager::state_dump() {
+  // Taken under the engine's lock, written outside of it.
+  engine::Snapshot snapshot = runtime_->admission.ask(
+      [](const engine::State& state) { return engine::take_snapshot(state); });
+  const Instant now = runtime_->context.executor->clock().now();
+  return json::write(bridge::dump(snapshot, {.now = now})) + "\n";
+}
 
 }  // namespace kueue::controllers

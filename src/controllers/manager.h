@@ -60,6 +60,8 @@ class Manager {
   metrics::Metrics& metrics();
   // Prometheus text.
   std::string metrics_text();
+  // The engine's state and its next cycle, for `kueue replay`.
+  std::string state_dump();
   // The engine's view, for the visibility API, explain and the dashboard.
   Runtime& runtime() { return *runtime_; }
 

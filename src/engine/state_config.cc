@@ -171,6 +171,7 @@ void apply_event(World& world, const TopologyDeleted& e) {
 }
 
 void apply_event(World& world, const CohortChanged& e) {
+  world.cohorts[e.cohort.name] = e.cohort;
   QuotaId node = world.forest.cohort_node(e.cohort.name);
   world.forest.settle();
   QuotaId before = world.forest.at(node).root;
@@ -184,6 +185,7 @@ void apply_event(World& world, const CohortChanged& e) {
 }
 
 void apply_event(World& world, const CohortDeleted& e) {
+  world.cohorts.erase(e.name);
   QuotaId node = world.forest.find_cohort(e.name);
   if (!node.valid() || !world.forest.at(node).exists) return;
   world.forest.settle();

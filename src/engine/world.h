@@ -159,6 +159,7 @@ struct World {
   IndexVec<FlavorId, FlavorRecord> flavors;
   std::unordered_map<std::string, AdmissionCheck> checks;
   std::unordered_map<std::string, Topology> topologies;
+  std::map<std::string, Cohort> cohorts;  // as given; quotas are in the forest
 
   std::unordered_map<std::string, QueueId> queue_ids;
   IndexVec<QueueId, QueueRecord> queues;

@@ -211,6 +211,10 @@ void push_or_update(World& world, WorkloadId id, const Workload* before) {
   put(world, id, queue, kActive);
 }
 
+void make_waiting(World& world, WorkloadId id, QueueId queue, bool aside) {
+  put(world, id, queue, aside);
+}
+
 void push_from_local_queue(World& world, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
   QueueId queue = target_queue(world, r);

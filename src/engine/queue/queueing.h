@@ -20,6 +20,8 @@ void push_or_update(World& world, WorkloadId id, const Workload* before);
 // Its LocalQueue or ClusterQueue appeared: to the heap, also while its back-off lasts, as after a
 // start.
 void push_from_local_queue(World& world, WorkloadId id);
+// Makes it wait there, whatever speaks against it (a restored state).
+void make_waiting(World& world, WorkloadId id, QueueId queue, bool aside);
 // Takes it out of heap and inadmissible set, and forgets that it was a preemptor.
 void remove_from_queue(World& world, WorkloadId id);
 

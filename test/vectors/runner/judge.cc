@@ -52,6 +52,7 @@ void diff_paths(const std::string& path, const json::Value& a, const json::Value
 Judges::Judges() {
   add_scheduling_judges(*this);
   add_reconcile_judges(*this);
+  add_table_judges(*this);
 }
 
 const Judge* Judges::find(const Case& test) const {

@@ -40,6 +40,7 @@ class Judges {
 // Each adds the judges of one part.
 void add_scheduling_judges(Judges& judges);
 void add_reconcile_judges(Judges& judges);
+void add_table_judges(Judges& judges);
 
 // --- shared by judges
 // Without null, empty, 0 and false members.

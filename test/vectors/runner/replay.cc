@@ -5,6 +5,8 @@
 
 #include "base/check.h"
 #include "bridge/quantities.h"
+#include "bridge/snapshot_json.h"
+#include "json/json.h"
 #include "json/patch.h"
 #include "schema/codec.h"
 
@@ -185,6 +187,7 @@ Differences CycleReplay::run() {
     before_.clear();
     for (const auto& [key, w] : workloads_) before_[key] = w.status;
     execute(steps[i]);
+    if (!log_.replay.empty()) out.push_back("step " + std::to_string(i) + " dump: " + log_.replay);
     state_->check_invariants();
     if (i + 1 < expected.size()) compare(expected[i + 1], out);
   }
@@ -327,8 +330,27 @@ void CycleReplay::write(const engine::Command& command) {
   }
 }
 
+// A state that was written down and read back must decide alike.
+engine::Plan CycleReplay::plan_twice() {
+  engine::CycleInput input{.now = now_, .every_head = true};
+  std::string text = json::write(dump(engine::take_snapshot(*state_), input));
+  Result<json::Value> document = json::parse(text);
+  KUEUE_CHECK(document.ok(), "a dump is no JSON");
+  Result<Dump> read = read_dump(*document);
+  if (!read.ok()) log_.replay = "the dump does not read: " + read.error().message;
+  engine::Plan plan = engine::plan(*state_, input);
+  if (!read.ok()) return plan;
+  std::unique_ptr<engine::State> copy = engine::restore(read->snapshot);
+  copy->check_invariants();
+  std::string again = json::write(dump(engine::take_snapshot(*copy), read->input));
+  if (again != text) log_.replay = "a restored state differs from the one that was dumped";
+  if (json::write(plan_json(engine::plan(*copy, read->input))) != json::write(plan_json(plan)))
+    log_.replay = "a restored state decides otherwise";
+  return plan;
+}
+
 void CycleReplay::cycle() {
-  engine::Plan plan = engine::plan(*state_, {.now = now_, .every_head = true});
+  engine::Plan plan = plan_twice();
   for (const engine::Command& command : plan.commands) write(command);
   log_.keep_going = plan.keep_going;
   log_.decisions = std::move(plan.why.decisions);

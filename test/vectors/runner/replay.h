@@ -33,6 +33,7 @@ class CycleReplay {
     std::vector<std::pair<std::string, int32_t>> skips;
     std::vector<std::pair<std::string, engine::RecomputeResult>> recomputations;
     std::optional<bool> keep_going;
+    std::string replay;  // what a dumped and restored state does otherwise
   };
 
   void load();
@@ -40,6 +41,7 @@ class CycleReplay {
   void load_object(const json::Value& object);
   void tell(const json::Value& object);
   void cycle();
+  engine::Plan plan_twice();
   void deliver();
   void patch(const json::Value& step);
   void remove(const std::string& ref);

@@ -1,0 +1,217 @@
+#include "engine/explain/why.h"
+
+#include <algorithm>
+
+#include "engine/explain/quantity_text.h"
+#include "engine/preempt/preempt.h"
+#include "engine/preempt/simulate.h"
+#include "engine/queue/digest.h"
+#include "engine/queue/queueing.h"
+#include "engine/topology/tree.h"
+
+namespace kueue::engine {
+namespace {
+
+constexpr size_t kMostDomains = 3;
+
+class Asker {
+ public:
+  Asker(World& world, WorkloadId id, QueueId queue)
+      : world_(world), overlay_(world), id_(id), queue_id_(queue), queue_(world.queues[queue]) {}
+
+  void look(Why& out) {
+    AssignOptions options;
+    Assignment assignment = assign_flavors(overlay_, id_, queue_id_, options);
+    out.message = assignment.message(world_.object(id_));
+    for (const PodSetResult& ps : assignment.pod_sets) {
+      PodSetLook look;
+      look.pod_set = world_.object(id_).pod_sets[ps.index].name;
+      look.count = ps.count;
+      for (const FlavorAttempt& attempt : ps.attempts)
+        look.flavors.push_back(flavor_look(ps, attempt, out.changes));
+      if (ps.attempts.empty())
+        for (const Reason& reason : ps.reasons) changes_for(reason, look.pod_set, out.changes);
+      out.pod_sets.push_back(std::move(look));
+    }
+    std::sort(out.changes.begin(), out.changes.end());
+    out.changes.erase(std::unique(out.changes.begin(), out.changes.end()), out.changes.end());
+  }
+
+ private:
+  FlavorLook flavor_look(const PodSetResult& ps, const FlavorAttempt& attempt,
+                         std::vector<std::string>& changes) {
+    FlavorLook out;
+    out.flavor = attempt.flavor;
+    if (!attempt.reasons.empty()) out.first = attempt.reasons.front();
+    FlavorId flavor = world_.names.find_flavor(attempt.flavor);
+    bool needs_room = false;
+    for (const auto& [resource, amount] : ps.requests) {
+      const GroupRecord* group = queue_.group_of(resource);
+      if (group == nullptr ||
+          std::find(group->flavors.begin(), group->flavors.end(), flavor) == group->flavors.end())
+        continue;
+      out.quota.push_back(quota_look(world_.names.fr(flavor, resource), amount));
+      needs_room |= !out.quota.back().missing.is_zero();
+    }
+    if (needs_room) out.preemption = preemption_look(flavor, out.quota);
+    add_domains(ps, flavor, out);
+    for (const Reason& reason : attempt.reasons)
+      changes_for(reason, world_.object(id_).pod_sets[ps.index].name, changes);
+    return out;
+  }
+
+  QuotaLook quota_look(FrId fr, Amount requested) {
+    const Forest& forest = world_.forest;
+    QuotaLook out;
+    out.resource = world_.names.text(world_.names.parts(fr).resource);
+    out.requested = requested;
+    out.available = forest.available(queue_.node, fr);
+    out.capacity = forest.potential_available(queue_.node, fr);
+    out.missing = max(Amount(), requested - out.available);
+    for (QuotaId node : forest.queues_below(forest.at(queue_.node).root)) {
+      Amount used = forest.usage(node, fr);
+      if (used <= Amount()) continue;
+      out.holders.push_back(
+          {forest.at(node).name, used, max(Amount(), used - forest.nominal(node, fr))});
+    }
+    std::sort(out.holders.begin(), out.holders.end(),
+              [](const QuotaHolder& a, const QuotaHolder& b) {
+                return a.used != b.used ? a.used > b.used : a.cluster_queue < b.cluster_queue;
+              });
+    return out;
+  }
+
+  PreemptionLook preemption_look(FlavorId flavor, const std::vector<QuotaLook>& quota) {
+    PreemptionLook out;
+    PreemptRequest request{
+        .preemptor = id_, .queue = queue_id_, .usage = {}, .needed = {}, .places_fit = {}};
+    for (const QuotaLook& look : quota) {
+      if (look.requested > look.capacity) {
+        out.why_not = "the request exceeds what the ClusterQueue could ever have";
+        return out;
+      }
+      FrId fr = world_.names.fr(flavor, world_.names.find_resource(look.resource));
+      request.usage.emplace_back(fr, look.requested);
+      if (!look.missing.is_zero()) request.needed.push_back(fr);
+    }
+    std::sort(request.needed.begin(), request.needed.end());
+    for (const Victim& v : find_victims(overlay_, request))
+      out.victims.push_back({world_.object(v.id).key, world_.object(v.id).uid, v.reason});
+    if (!out.victims.empty()) return out;
+    bool own = within_policy(queue_) != VictimPolicy::kNever;
+    bool others =
+        world_.forest.has_parent(queue_.node) && reclaim_policy(queue_) != VictimPolicy::kNever;
+    if (!own && !others)
+      out.why_not = "the preemption policies of the ClusterQueue are Never";
+    else
+      out.why_not = "no workload that the policies allow to preempt would free enough";
+    return out;
+  }
+
+  void add_domains(const PodSetResult& ps, FlavorId flavor, FlavorLook& out) {
+    const TopologyTree* tree = topology_tree(world_, flavor);
+    if (tree == nullptr) return;
+    const ResourceList& per_pod = world_.shapes[world_.record(id_).shapes[ps.index]].raw_requests;
+    for (size_t i = 0; i < tree->leaves.size(); ++i) {
+      int32_t leaf = static_cast<int32_t>(i);
+      int64_t pods = INT32_MAX;
+      for (const auto& [resource, amount] : per_pod) {
+        if (amount <= Amount()) continue;
+        int column = tree->column_of(resource);
+        Amount free;
+        if (column >= 0) free = tree->free[tree->at(leaf, static_cast<size_t>(column))];
+        pods = std::min(pods, std::max<int64_t>(0, free.value() / amount.value()));
+      }
+      out.domains.push_back({tree->nodes[static_cast<size_t>(tree->leaves[i].node)].values, pods});
+    }
+    std::sort(out.domains.begin(), out.domains.end(), [](const DomainLook& a, const DomainLook& b) {
+      return a.pods != b.pods ? a.pods > b.pods : a.values < b.values;
+    });
+    if (out.domains.size() > kMostDomains) out.domains.resize(kMostDomains);
+  }
+
+  void changes_for(const Reason& r, const std::string& pod_set, std::vector<std::string>& out) {
+    const std::string where = r.resource + " in flavor " + r.flavor;
+    switch (r.kind) {
+      case ReasonKind::kWaitingForQuota:
+        out.push_back("free " + quantity_text(r.resource, r.a) + " of " + where +
+                      ", or raise its nominal quota in " + queue_.spec.name + " by as much");
+        return;
+      case ReasonKind::kExceedsCapacity:
+        out.push_back("raise the quota of " + where + " by " +
+                      quantity_text(r.resource, r.a + r.b - r.c) + ", or request less in pod set " +
+                      pod_set);
+        return;
+      case ReasonKind::kTaint:
+        out.push_back("tolerate " + r.detail + " in pod set " + pod_set + " (flavor " + r.flavor +
+                      ")");
+        return;
+      case ReasonKind::kAffinity:
+        out.push_back("let the node selector of pod set " + pod_set + " allow flavor " + r.flavor);
+        return;
+      case ReasonKind::kFlavorMissing:
+        out.push_back("create ResourceFlavor " + r.flavor);
+        return;
+      case ReasonKind::kResourceUnavailable:
+        out.push_back("give " + queue_.spec.name + " a quota of " + r.resource);
+        return;
+      case ReasonKind::kTopology:
+        out.push_back("free nodes for pod set " + pod_set + ", or ask for a wider topology level");
+        return;
+      case ReasonKind::kPinned:
+      case ReasonKind::kNotAllowed:
+      case ReasonKind::kSliceFlavor:
+        return;
+    }
+  }
+
+  World& world_;
+  Overlay overlay_;
+  WorkloadId id_;
+  QueueId queue_id_;
+  const QueueRecord& queue_;
+};
+
+const char* standing_of(const State& state, const Key& key) {
+  switch (state.place(key)) {
+    case WorkloadPlace::kActive:
+      return "waits in the queue";
+    case WorkloadPlace::kInadmissible:
+      return "set aside until something changes";
+    case WorkloadPlace::kReserved:
+      return "holds quota";
+    case WorkloadPlace::kUnknown:
+      return "in no queue";
+  }
+  return "";
+}
+
+}  // namespace
+
+Why explain(State& state, const Key& key) {
+  Why out;
+  World& world = state.world();
+  WorkloadId id = world.find(key);
+  if (!id.valid()) return out;
+  world.forest.settle();
+  settle_topology(world);
+  out.known = true;
+  out.key = key;
+  out.standing = standing_of(state, key);
+  const WorkloadRecord& r = world.record(id);
+  QueueId queue = r.local.valid() ? world.locals[r.local].queue : QueueId();
+  if (!queue.valid() || !world.queues[queue].exists) {
+    out.message = "its LocalQueue or ClusterQueue is not there";
+    return out;
+  }
+  out.cluster_queue = world.queues[queue].spec.name;
+  if (!world.queues[queue].activity.active) {
+    out.message = world.queues[queue].activity.message;
+    return out;
+  }
+  // Those with quota have been through all this.
+  if (!r.reservation) Asker(world, id, queue).look(out);
+  return out;
+}
+
+}  // namespace kueue::engine
