@@ -37,7 +37,7 @@ SnapshotWorkload workload_of(const World& world, WorkloadId id) {
   out.eviction_sent = r.eviction_sent;
   out.slice_finish_sent = r.slice_finish_sent;
   if (r.reservation)
-    out.reservation = {r.reservation->admission, r.reservation->since, r.reservation->assumed,
+    out.reservation = {*r.reservation->admission, r.reservation->since, r.reservation->assumed,
                        r.reservation->admitted};
   if (r.scan) {
     SnapshotScan scan;
@@ -111,8 +111,8 @@ void restore_workload(World& world, const SnapshotWorkload& w, WorkloadId id) {
   release(world, id);
   if (w.reservation)
     reserve(world, id, ensure_queue(world, w.reservation->admission.cluster_queue),
-            w.reservation->admission, w.reservation->assumed, w.reservation->admitted,
-            w.reservation->since);
+            std::make_shared<const Admission>(w.reservation->admission), w.reservation->assumed,
+            w.reservation->admitted, w.reservation->since);
   if (w.second_pass)
     world.second_pass[id] = {w.second_pass->due, w.second_pass->iteration, w.second_pass->ready};
   if (w.delayed) world.delayed[id] = *w.delayed;
