@@ -215,8 +215,10 @@ void apply_event(World& world, const ClusterQueueChanged& e) {
   refresh_activity(world, id);
   if (created)
     for (LocalId local : std::set<LocalId>(q.locals)) push_members(world, local);
-  if (before != world.forest.at(q.node).root)
+  if (before != world.forest.at(q.node).root) {
     request_retry(world, before, world.settings.retry_batch);
+    world.touch_root(before);
+  }
   request_retry_of_queue(world, id);
   world.changed_queues.insert(id);
   world.touch_tree(id);

@@ -45,9 +45,11 @@ int64_t World::generation_of(QueueId queue) const {
   return queues[queue].generation + (it == tree_releases.end() ? 0 : it->second);
 }
 
-void World::touch_tree(QueueId queue) {
-  ++news;
-  ++tree_epoch[forest.at(queues[queue].node).root.value];
+void World::touch_tree(QueueId queue) { touch_root(forest.at(queues[queue].node).root); }
+
+void World::touch_root(QuotaId root) {
+  // Not counted per tree: a queue that moves to another one must not find the number it left.
+  tree_epoch[root.value] = ++news;
 }
 
 }  // namespace kueue::engine

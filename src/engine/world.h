@@ -82,7 +82,8 @@ struct WorkloadRecord {
   uint64_t seen_tree_epoch = 0;
   uint64_t seen_epoch = 0;
   uint64_t seen_version = 0;
-  uint32_t looks = 0;  // how often since then
+  uint32_t looks = 0;            // how often since then
+  bool keeps_its_place = false;  // in front of its queue, although it cannot be admitted
 };
 
 struct FlavorRecord {
@@ -214,6 +215,7 @@ struct World {
   // Grows whenever more may fit into the queue than before.
   int64_t generation_of(QueueId queue) const;
   void touch_tree(QueueId queue);  // something in its tree changed
+  void touch_root(QuotaId root);   // the same, of the tree with this root
   void touch_all() {
     ++epoch;
     ++news;

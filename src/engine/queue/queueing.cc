@@ -163,6 +163,20 @@ bool blocked_unchanged(const World& world, QueueId queue, WorkloadId head) {
          !has_flavors_to_try(world, world.queues[queue], world.record(head));
 }
 
+// The head of a queue that may be looked at, none when it would be in vain. A head that came back
+// for one more look, as for flavors not yet tried, steps aside after it: those behind it may fit.
+WorkloadId head_to_look_at(World& world, QueueId queue) {
+  QueueRecord& q = world.queues[queue];
+  if (!q.activity.active) return {};
+  while (!q.pending.empty()) {
+    WorkloadId head = q.pending.top();
+    if (!blocked_unchanged(world, queue, head)) return head;
+    if (world.record(head).keeps_its_place) return {};
+    put(world, head, queue, true);
+  }
+  return {};
+}
+
 }  // namespace
 
 bool admissible(const World& world, const Workload& w) {
@@ -248,9 +262,10 @@ std::vector<Head> take_heads(World& world, bool skip_blocked) {
   bool blocked = true;
   for (QueueId queue : ready) {
     QueueRecord& q = world.queues[queue];
-    if (!q.activity.active) continue;
-    WorkloadId id = q.pending.top();
-    if (skip_blocked && blocked_unchanged(world, queue, id)) continue;
+    WorkloadId id = skip_blocked        ? head_to_look_at(world, queue)
+                    : q.activity.active ? q.pending.top()
+                                        : WorkloadId();
+    if (!id.valid()) continue;
     blocked = false;
     WorkloadRecord& r = world.record(id);
     r.looks = seen_as_it_is(world, queue, id) ? r.looks + 1 : 1;
@@ -271,10 +286,9 @@ bool heads_available(World& world) {
   for (const auto& [id, entry] : world.second_pass)
     if (entry.ready) return true;
   if (world.no_news_since == world.news) return false;
-  for (QueueId queue : world.nonempty) {
-    const QueueRecord& q = world.queues[queue];
-    if (q.activity.active && !blocked_unchanged(world, queue, q.pending.top())) return true;
-  }
+  const std::vector<QueueId> queues(world.nonempty.begin(), world.nonempty.end());
+  for (QueueId queue : queues)
+    if (head_to_look_at(world, queue).valid()) return true;
   world.no_news_since = world.news;
   return false;
 }
@@ -318,8 +332,9 @@ void requeue(World& world, WorkloadId id, RequeueReason reason, PendingReason pe
       put(world, previous, queue, is_aside(world, previous));  // no longer sticky
   }
   bool untried = r.scan != nullptr && r.scan->has_untried();
+  r.keeps_its_place = returns_at_once(q, reason);
   if (backoff_expired(world, *r.object) &&
-      (returns_at_once(q, reason) || q.retry_cycle >= q.pop_cycle || untried))
+      (r.keeps_its_place || q.retry_cycle >= q.pop_cycle || untried))
     return put(world, id, queue, kActive);
   put(world, id, queue, kAside);
   if (world.gate(Gate::kSchedulingEquivalenceHashing) && r.digest.known() &&

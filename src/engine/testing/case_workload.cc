@@ -264,7 +264,9 @@ CaseScript::Events CaseScript::create(const CaseLine& line) {
   auto w = std::make_shared<Workload>();
   w->key = {"ns", line.name()};
   w->uid = line.name();
-  w->generation = 1;
+  // A name that is there already stands for the object with a new spec.
+  auto before = workloads_.find(line.name());
+  w->generation = before == workloads_.end() ? 1 : before->second->generation + 1;
   w->created = Instant{} + Duration::seconds(1);
   for (const auto& [key, value] : line.options) whole(key, value, *w);
   pod_sets(line, *w);

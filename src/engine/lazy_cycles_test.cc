@@ -1,0 +1,62 @@
+// Heads for which nothing has changed are not looked at again. That must cost nobody an admission:
+// when the engine says that there is nothing to do, a look at every head finds nothing either.
+#include <gtest/gtest.h>
+
+#include "engine/testing/case_runner.h"
+#include "engine/testing/model_compare.h"
+
+namespace kueue::engine {
+namespace {
+
+using testing::CaseLine;
+
+constexpr uint32_t kWorlds = 600, kLines = 70;
+constexpr int kMostCycles = 200, kLooks = 8;
+
+bool only_waits(const Plan& plan) {
+  for (const Command& command : plan.commands)
+    if (!std::holds_alternative<SetPending>(command)) return false;
+  return true;
+}
+
+// "" = every cycle of the world ends, and leaves nothing that could be admitted.
+std::string play(const std::vector<CaseLine>& lines) {
+  std::vector<std::string> errors;
+  testing::CaseScript script;
+  State state(testing::settings_of(lines, errors));
+  state.apply(TimePassed{script.now()});
+  state.apply(NamespaceChanged{"ns", {}});
+  std::string played;
+  for (const CaseLine& line : lines) {
+    played += line.text + "\n";
+    if (line.verb != "cycle") {
+      for (const Event& event : script.events(line)) state.apply(event);
+      continue;
+    }
+    int cycles = 0;
+    for (; state.has_work() && cycles < kMostCycles; ++cycles)
+      script.remember(plan(state, {.now = script.now()}));
+    if (cycles == kMostCycles) return "endless work\n" + played;
+    for (int i = 0; i < kLooks; ++i) {
+      const Plan more = plan(state, {.now = script.now(), .every_head = true});
+      script.remember(more);
+      if (!only_waits(more)) return testing::plan_text(more, true) + played;
+    }
+  }
+  return "";
+}
+
+TEST(LazyCycles, LeaveNothingThatCouldBeAdmitted) {
+  for (uint32_t seed = 1; seed <= kWorlds; ++seed) {
+    std::vector<std::string> texts = testing::random_settings(seed);
+    for (const std::string& line : testing::random_prefix()) texts.push_back(line);
+    for (uint32_t i = 0; i < kLines; ++i)
+      texts.push_back(testing::random_line(seed * 104729 + i * 31));
+    std::string all;
+    for (const std::string& text : texts) all += text + "\n";
+    EXPECT_EQ(play(testing::parse_case(all)), "") << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace kueue::engine
