@@ -234,9 +234,10 @@ class Suite:
         self.check("a later apply leaves the authority in place", self.bundles)
         self.check("queues of both versions are accepted", lambda: self.cluster.run(
             "apply", "--server-side", "-f", "-", text=QUEUES).returncode == 0)
-        for job in ("one", "two"):
-            self.cluster.do("create", "-f", "-", text=JOB.replace("NAME", job))
+        # One after the other: of jobs of the same second the smaller uid goes first.
+        self.cluster.do("create", "-f", "-", text=JOB.replace("NAME", "one"))
         self.check("a job is admitted; v1beta1 shows it", lambda: self.admitted("one"))
+        self.cluster.do("create", "-f", "-", text=JOB.replace("NAME", "two"))
         self.check("the visibility API is available", lambda: conditions(
             self.cluster.get("apiservice", "v1beta2.visibility.kueue.x-k8s.io")).get("Available") == "True")
         self.check("it lists what waits", lambda: self.pending("v1beta2") == self.pending("v1beta1") == ["two"])
