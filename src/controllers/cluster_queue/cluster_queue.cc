@@ -11,7 +11,7 @@
 #include "controllers/names.h"
 #include "controllers/scheduler/admission.h"
 #include "controllers/workload/conditions.h"
-#include "json/patch.h"
+#include "controllers/write.h"
 #include "schema/codec.h"
 
 namespace kueue::controllers {
@@ -94,20 +94,8 @@ Result<void> ClusterQueueReconciler::write_status(const v1beta2::ClusterQueue& q
   }
   set_condition(status.conditions, kActive, view.activity.active, view.activity.reason,
                 view.activity.message, queue.metadata.generation.value_or(0), context_.now());
-  json::Value patch =
-      json::make_merge_patch(schema::encode(queue.status), schema::encode(changed.status));
-  if (patch.as_object().empty()) return {};
-  json::Value document;
-  document["status"] = std::move(patch);
-  kube::WriteOptions options;
-  options.subresource = "status";
-  kube::InformerCore& store = context_.stores->cluster_queues.core();
-  auto written = context_.client->patch(store.resource(), {"", queue.metadata.name},
-                                        kube::PatchType::kMerge, document, options);
-  if (!written.ok())
-    return written.error().code == ErrorCode::kNotFound ? Result<void>() : written.error();
-  store.absorb(*written);
-  return {};
+  return patch_status(context_, context_.stores->cluster_queues.core(), {"", queue.metadata.name},
+                      schema::encode(queue.status), schema::encode(changed.status));
 }
 
 void ClusterQueueReconciler::report(const v1beta2::ClusterQueue& queue, const View& view) {

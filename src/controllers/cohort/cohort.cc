@@ -5,6 +5,7 @@
 
 #include "bridge/quantities.h"
 #include "controllers/scheduler/admission.h"
+#include "controllers/write.h"
 #include "engine/engine.h"
 
 namespace kueue::controllers {
@@ -182,16 +183,7 @@ Result<kube::ReconcileResult> CohortReconciler::write_empty_status(const v1beta2
 
 Result<kube::ReconcileResult> CohortReconciler::write_status(const kube::ObjectKey& key,
                                                              const json::Value& document) {
-  kube::WriteOptions options;
-  options.subresource = "status";
-  kube::InformerCore& store = context_.stores->cohorts.core();
-  auto written =
-      context_.client->patch(store.resource(), key, kube::PatchType::kMerge, document, options);
-  if (written.ok()) {
-    store.absorb(*written);
-  } else if (written.error().code != ErrorCode::kNotFound) {
-    return written.error();
-  }
+  KUEUE_TRY(merge_patch(context_, context_.stores->cohorts.core(), key, "status", document));
   return kube::ReconcileResult{};
 }
 

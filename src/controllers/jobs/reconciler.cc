@@ -393,24 +393,9 @@ Result<bool> JobReconciler::sync_pods_ready(const Job& job, const v1beta2::Workl
     if (ready && now == "Started") record_ready(context_, workload);
     return true;
   }
-  json::Value document = json::Value::object(
-      {{"apiVersion", "kueue.x-k8s.io/v1beta2"},
-       {"kind", "Workload"},
-       {"metadata", json::Value::object({{"name", workload.metadata.name},
-                                         {"namespace", workload.metadata.namespace_},
-                                         {"uid", workload.metadata.uid}})}});
-  document.at_path({"status", "conditions"}) =
-      json::Value::array({schema::encode(*find_condition(copy, kPodsReady))});
-  kube::WriteOptions options;
-  options.field_manager = kPodsReadyManager;
-  options.force = true;
-  options.subresource = "status";
-  auto written = context_.client->patch(kube::Resource::of(v1beta2::Workload::resource()),
-                                        {workload.metadata.namespace_, workload.metadata.name},
-                                        kube::PatchType::kApply, document, options);
-  if (!written.ok())
-    return written.error().code == ErrorCode::kNotFound ? Result<bool>(true) : written.error();
-  context_.stores->workloads.absorb(*written);
+  KUEUE_TRY(
+      apply_status_field(context_, workload, kPodsReadyManager, "conditions",
+                         json::Value::array({schema::encode(*find_condition(copy, kPodsReady))})));
   if (ready && now == "Started") record_ready(context_, workload);
   return true;
 }
@@ -418,23 +403,8 @@ Result<bool> JobReconciler::sync_pods_ready(const Job& job, const v1beta2::Workl
 Result<bool> JobReconciler::sync_reclaimable(const Job& job, const v1beta2::Workload& workload) {
   std::vector<v1beta2::ReclaimablePod> now = job.reclaimable_pods();
   if (now == workload.status.reclaimable_pods || now.empty()) return false;
-  json::Value document = json::Value::object(
-      {{"apiVersion", "kueue.x-k8s.io/v1beta2"},
-       {"kind", "Workload"},
-       {"metadata", json::Value::object({{"name", workload.metadata.name},
-                                         {"namespace", workload.metadata.namespace_},
-                                         {"uid", workload.metadata.uid}})}});
-  document.at_path({"status", "reclaimablePods"}) = schema::encode(now);
-  kube::WriteOptions options;
-  options.field_manager = kReclaimableManager;
-  options.force = true;
-  options.subresource = "status";
-  auto written = context_.client->patch(kube::Resource::of(v1beta2::Workload::resource()),
-                                        {workload.metadata.namespace_, workload.metadata.name},
-                                        kube::PatchType::kApply, document, options);
-  if (!written.ok())
-    return written.error().code == ErrorCode::kNotFound ? Result<bool>(true) : written.error();
-  context_.stores->workloads.absorb(*written);
+  KUEUE_TRY(apply_status_field(context_, workload, kReclaimableManager, "reclaimablePods",
+                               schema::encode(now)));
   return true;
 }
 

@@ -4,7 +4,7 @@
 #include "controllers/names.h"
 #include "controllers/scheduler/admission.h"
 #include "controllers/workload/conditions.h"
-#include "json/patch.h"
+#include "controllers/write.h"
 #include "schema/codec.h"
 
 namespace kueue::controllers {
@@ -90,21 +90,9 @@ Result<void> LocalQueueReconciler::write_status(const v1beta2::LocalQueue& queue
   const Activity activity = activity_of(queue, view.cluster_queue);
   set_condition(status.conditions, kActive, activity.active, activity.reason, activity.message,
                 queue.metadata.generation.value_or(0), context_.now());
-  json::Value patch =
-      json::make_merge_patch(schema::encode(queue.status), schema::encode(changed.status));
-  if (patch.as_object().empty()) return {};
-  json::Value document;
-  document["status"] = std::move(patch);
-  kube::WriteOptions options;
-  options.subresource = "status";
-  kube::InformerCore& store = context_.stores->local_queues.core();
-  auto written =
-      context_.client->patch(store.resource(), {queue.metadata.namespace_, queue.metadata.name},
-                             kube::PatchType::kMerge, document, options);
-  if (!written.ok())
-    return written.error().code == ErrorCode::kNotFound ? Result<void>() : written.error();
-  store.absorb(*written);
-  return {};
+  return patch_status(context_, context_.stores->local_queues.core(),
+                      {queue.metadata.namespace_, queue.metadata.name},
+                      schema::encode(queue.status), schema::encode(changed.status));
 }
 
 void LocalQueueReconciler::report(const v1beta2::LocalQueue& queue, const View& view) {

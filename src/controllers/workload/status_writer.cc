@@ -100,6 +100,29 @@ Result<WorkloadPointer> write_status(Context& context, const v1beta2::Workload& 
   return decode(document);
 }
 
+Result<void> apply_status_field(const Context& context, const v1beta2::Workload& workload,
+                                std::string_view manager, std::string_view field,
+                                json::Value value) {
+  json::Value document = json::Value::object(
+      {{"apiVersion", "kueue.x-k8s.io/v1beta2"},
+       {"kind", "Workload"},
+       {"metadata", json::Value::object({{"name", workload.metadata.name},
+                                         {"namespace", workload.metadata.namespace_},
+                                         {"uid", workload.metadata.uid}})}});
+  document.at_path({"status", field}) = std::move(value);
+  kube::WriteOptions options;
+  options.field_manager = std::string(manager);
+  options.force = true;
+  options.subresource = "status";
+  auto written =
+      context.client->patch(workloads(), {workload.metadata.namespace_, workload.metadata.name},
+                            kube::PatchType::kApply, document, options);
+  if (!written.ok())
+    return written.error().code == ErrorCode::kNotFound ? Result<void>() : written.error();
+  context.stores->workloads.absorb(*written);
+  return {};
+}
+
 Result<WorkloadPointer> edit_status(Context& context, const kube::ObjectKey& key,
                                     std::string_view uid,
                                     const std::function<StatusEdit(v1beta2::Workload&)>& edit) {

@@ -23,6 +23,12 @@ Result<WorkloadPointer> newest_workload(Context& context, const kube::ObjectKey&
 Result<WorkloadPointer> write_status(Context& context, const v1beta2::Workload& before,
                                      const v1beta2::Workload& changed);
 
+// Server-side applies this one field of the status as `manager`, which owns nothing else in it. The
+// cache takes the answer in. A Workload that is gone is no error; kConflict for another of its name.
+Result<void> apply_status_field(const Context& context, const v1beta2::Workload& workload,
+                                std::string_view manager, std::string_view field,
+                                json::Value value);
+
 // What a change of a status decides for the current object.
 enum class StatusEdit : uint8_t {
   kWrite,      // the copy was changed: write it

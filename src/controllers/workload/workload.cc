@@ -8,6 +8,7 @@
 #include "controllers/names.h"
 #include "controllers/scheduler/admission.h"
 #include "controllers/workload/conditions.h"
+#include "controllers/write.h"
 #include "json/patch.h"
 #include "schema/codec.h"
 
@@ -145,15 +146,8 @@ Result<bool> WorkloadReconciler::sync_checks(const v1beta2::Workload& workload) 
   patch.at_path({"metadata", "resourceVersion"}) = workload.metadata.resource_version;
   json::Value list = schema::encode(wanted);
   patch.at_path({"status", "admissionChecks"}) = wanted.empty() ? json::Value(nullptr) : list;
-  kube::WriteOptions options;
-  options.subresource = "status";
-  kube::InformerCore& store = context_.stores->workloads.core();
-  auto written = context_.client->patch(store.resource(),
-                                        {workload.metadata.namespace_, workload.metadata.name},
-                                        kube::PatchType::kMerge, patch, options);
-  if (!written.ok())
-    return written.error().code == ErrorCode::kNotFound ? Result<bool>(true) : written.error();
-  store.absorb(*written);
+  KUEUE_TRY(merge_patch(context_, context_.stores->workloads.core(),
+                        {workload.metadata.namespace_, workload.metadata.name}, "status", patch));
   return true;
 }
 
