@@ -59,43 +59,6 @@ Value without_empties(const Value& value) {
   return out;
 }
 
-void expect_converts(const std::string& id, const Value& in, const Value& expected) {
-  const std::string version(expected.get_string({"apiVersion"}));
-  Result<Value> out = convert_kueue(in, version.substr(version.find('/') + 1));
-  ASSERT_TRUE(out.ok()) << id << ": " << out.error().message;
-  EXPECT_EQ(without_empties(*out), without_empties(expected))
-      << id << "\n  got      " << json::write(*out) << "\n  expected " << json::write(expected);
-}
-
-TEST(Conversion, RecordedCases) {
-  const std::filesystem::path folder = vectors() / "apis-kueue-v1beta1";
-  if (!std::filesystem::exists(folder))
-    GTEST_SKIP() << "SKIPPED: no vectors at " << folder << " (set KUEUE_SHARED)";
-  size_t cases = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const Value file = read(entry.path());
-    for (const Value& c : file.find("cases")->as_array()) {
-      const std::string id(c.get_string({"id"}));
-      if (const Value* in = c.find_path({"input", "object"})) {
-        expect_converts(id, *in, *c.find_path({"expect", "object"}));
-        ++cases;
-      }
-      const Value* steps = c.find("steps");
-      if (steps == nullptr) continue;
-      for (const Value& step : steps->as_array()) {
-        const bool up = step.get_string({"call"}).ends_with("ConvertTo");
-        const Value* in = up ? step.find("receiver") : step.find_path({"args", "srcRaw"});
-        const Value* out = up ? step.find_path({"expect", "argsAfter", "dstRaw"})
-                              : step.find_path({"expect", "receiverAfter"});
-        ASSERT_TRUE(in != nullptr && out != nullptr) << id;
-        expect_converts(id, *in, *out);
-        ++cases;
-      }
-    }
-  }
-  EXPECT_GT(cases, 40u);
-}
-
 constexpr const char* kWorkload =
     R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"name":"w"},
   "spec":{"podSets":[{"name":"main","topologyRequest":{"required":"rack"}}],

@@ -136,8 +136,13 @@ Result<Loaded> load(std::string_view text, std::string_view namespace_if_absent)
 
 Result<Loaded> load_file(const std::string& path) {
   if (path.empty()) return load("");
-  KUEUE_ASSIGN(const std::string text, read_file(path));
-  Result<Loaded> loaded = load(text);
+  Result<std::string> text = read_file(path);
+  if (!text.ok()) {
+    Error error = text.error();
+    error.message = "read " + error.message;
+    return error;
+  }
+  Result<Loaded> loaded = load(*text);
   if (loaded.ok()) return loaded;
   Error error = loaded.error();
   error.message = path + ": " + error.message;

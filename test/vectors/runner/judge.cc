@@ -53,13 +53,79 @@ Judges::Judges() {
   add_scheduling_judges(*this);
   add_reconcile_judges(*this);
   add_table_judges(*this);
+  add_hook_judges(*this);
+  add_configuration_judges(*this);
 }
 
 const Judge* Judges::find(const Case& test) const {
   for (const std::string& name :
-       {test.kind + " " + test.subject, test.kind + " " + test.call, test.kind})
+       {test.kind + " " + test.subject, test.kind + " " + test.call,
+        test.kind + " " + test.subject.substr(0, test.subject.find('/')), test.kind})
     if (auto it = by_name_.find(name); it != by_name_.end()) return &it->second;
   return nullptr;
+}
+
+const json::Value& at(const json::Value& value, std::initializer_list<std::string_view> path) {
+  static const json::Value kNothing;
+  const json::Value* found = value.find_path(path);
+  return found == nullptr ? kNothing : *found;
+}
+
+const json::Value& argument(const json::Value& test, std::string_view name) {
+  return at(test, {"input", "args", name});
+}
+
+const json::Array& items(const json::Value& value) {
+  static const json::Array kNone;
+  return value.is_array() ? value.as_array() : kNone;
+}
+
+FeatureGates gates_of(const json::Value& test) {
+  FeatureGates gates;
+  if (const json::Value& given = at(test, {"featureGates"}); given.is_object())
+    for (const auto& [name, value] : given.as_object())
+      if (const GateSpec* spec = find_gate(name); spec != nullptr)
+        gates.force(spec->gate, value.as_bool());
+  return gates;
+}
+
+Differences compared(const json::Value& expected, const json::Value& actual) {
+  auto plain = [](const json::Value& v) {
+    json::Value out = pruned(v);
+    return nothing(out) && !out.is_number() ? json::Value() : out;
+  };
+  Differences out;
+  differ(out, "result", plain(expected), plain(actual));
+  return out;
+}
+
+Differences compared_result(const json::Value& test, const json::Value& actual) {
+  return compared(at(test, {"expect", "result"}), actual);
+}
+
+Differences compared_errors(const json::Value& expected, const std::vector<ErrorCause>& actual) {
+  Differences out;
+  json::Array theirs, ours;
+  for (const json::Value& e : items(expected))
+    theirs.emplace_back(std::string(e.get_string({"type"})) + " " +
+                        std::string(e.get_string({"field"})));
+  for (const ErrorCause& cause : actual) ours.emplace_back(cause.reason + " " + cause.field);
+  differ(out, "errors", theirs, ours);
+  if (!out.empty()) return out;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    std::string_view detail = items(expected)[i].get_string({"detail"});
+    if (!actual[i].message.ends_with(detail))
+      differ(out, "detail of " + actual[i].field, json::Value(detail), actual[i].message);
+  }
+  return out;
+}
+
+bool compared_error(const json::Value& test, const Result<void>& actual, Differences& out) {
+  const json::Value& expected = at(test, {"expect", "error"});
+  if (actual.ok() && expected.is_null()) return false;
+  if (actual.ok()) out.push_back("no error; expected " + json::write(expected));
+  if (!actual.ok() && expected.is_null()) out.push_back("error: " + actual.error().message);
+  return true;
 }
 
 void add_scheduling_judges(Judges& judges) {

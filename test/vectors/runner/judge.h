@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/feature_gates.h"
+#include "base/result.h"
 #include "json/value.h"
 
 namespace kueue::vectors {
@@ -29,8 +31,8 @@ class Judges {
   // nullptr when nobody can judge it.
   const Judge* find(const Case& test) const;
 
-  // By kind (cycle, tasPlacement, …), by "kind call" or by "kind area/subject"; the most exact one
-  // is taken.
+  // By "kind area/subject", "kind call", "kind area" or kind (cycle, tasPlacement, …); the most
+  // exact one is taken.
   void add(const std::string& what, Judge judge) { by_name_[what] = std::move(judge); }
 
  private:
@@ -41,8 +43,26 @@ class Judges {
 void add_scheduling_judges(Judges& judges);
 void add_reconcile_judges(Judges& judges);
 void add_table_judges(Judges& judges);
+void add_hook_judges(Judges& judges);
+void add_configuration_judges(Judges& judges);
 
 // --- shared by judges
+// The value at a path; null when there is none.
+const json::Value& at(const json::Value& value, std::initializer_list<std::string_view> path);
+// An argument of the routine that a case calls.
+const json::Value& argument(const json::Value& test, std::string_view name);
+// Its items; none for null and for what is absent.
+const json::Array& items(const json::Value& value);
+// Gates that the case sets, on top of the defaults.
+FeatureGates gates_of(const json::Value& test);
+// What is pruned counts as equal.
+Differences compared(const json::Value& expected, const json::Value& actual);
+// Against expect.result.
+Differences compared_result(const json::Value& test, const json::Value& actual);
+// Field errors: types, fields and order, then the detail that ends each message.
+Differences compared_errors(const json::Value& expected, const std::vector<ErrorCause>& actual);
+// Against expect.error: both or none. True when there is nothing more to compare.
+bool compared_error(const json::Value& test, const Result<void>& actual, Differences& out);
 // Without null, empty, 0 and false members.
 json::Value pruned(const json::Value& value);
 // Appends "WHAT:" with the paths at which the values differ; nothing when they are equal.

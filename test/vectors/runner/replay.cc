@@ -36,14 +36,6 @@ engine::Key key_of(std::string ref) {
 
 }  // namespace
 
-FeatureGates gates_of(const json::Value& vector) {
-  FeatureGates gates;
-  if (const json::Value* given = vector.find("featureGates"))
-    for (const auto& [name, value] : given->as_object())
-      KUEUE_CHECK(gates.set(name, value.as_bool()).ok(), "bad gate");
-  return gates;
-}
-
 engine::Settings settings_of(const json::Value& vector, const FeatureGates& gates,
                              RequestRules& rules) {
   engine::Settings settings;

@@ -85,8 +85,7 @@ Differences replay_preemption_targets(const json::Value& vector);
 // A vector of kind `tasPlacement`.
 Differences replay_placement(const json::Value& vector);
 
-// Gates and settings of a vector.
-FeatureGates gates_of(const json::Value& vector);
+// Settings of a vector.
 engine::Settings settings_of(const json::Value& vector, const FeatureGates& gates,
                              RequestRules& rules);
 // The event that tells the engine about an object that is no Workload; nothing for kinds it does

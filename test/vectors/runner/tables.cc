@@ -14,37 +14,6 @@
 namespace kueue::vectors {
 namespace {
 
-const json::Value kNothing;
-
-const json::Value& at(const json::Value& test, std::initializer_list<std::string_view> path) {
-  const json::Value* found = test.find_path(path);
-  return found == nullptr ? kNothing : *found;
-}
-const json::Value& argument(const json::Value& test, std::string_view name) {
-  return at(test, {"input", "args", name});
-}
-
-// Its items; none for null and for what is absent.
-const json::Array& items(const json::Value* value) {
-  static const json::Array kNone;
-  return value == nullptr || !value->is_array() ? kNone : value->as_array();
-}
-
-Differences compared(const json::Value& expected, const json::Value& actual) {
-  auto plain = [](const json::Value& v) {
-    json::Value out = pruned(v);
-    bool empty = (out.is_array() && out.as_array().empty()) ||
-                 (out.is_object() && out.as_object().empty()) || (out.is_bool() && !out.as_bool());
-    return empty ? json::Value() : out;
-  };
-  Differences out;
-  differ(out, "result", plain(expected), plain(actual));
-  return out;
-}
-Differences compared_result(const json::Value& test, const json::Value& actual) {
-  return compared(at(test, {"expect", "result"}), actual);
-}
-
 // --- topology assignments
 json::Value domains_json(const std::vector<api::TopologyDomain>& domains) {
   json::Array out;
@@ -86,11 +55,11 @@ Differences packed_from(const json::Value& test) {
   if (given.is_null()) return compared_result(test, json::Value());
   std::vector<std::string> levels;
   std::vector<api::TopologyDomain> domains;
-  for (const json::Value& level : items(given.find("levels"))) levels.push_back(level.as_string());
-  for (const json::Value& d : items(given.find("domains"))) {
+  for (const json::Value& level : items(at(given, {"levels"}))) levels.push_back(level.as_string());
+  for (const json::Value& d : items(at(given, {"domains"}))) {
     api::TopologyDomain domain;
     domain.count = static_cast<int32_t>(d.get_int({"count"}));
-    for (const json::Value& value : items(d.find("values")))
+    for (const json::Value& value : items(at(d, {"values"})))
       domain.values.push_back(value.as_string());
     domains.push_back(std::move(domain));
   }
@@ -105,7 +74,7 @@ std::shared_ptr<const engine::Workload> workload_of(const json::Value& test,
   auto w = schema::decode<api::v1beta2::Workload>(object);
   if (!w.ok()) return nullptr;
   std::vector<api::core::LimitRange> ranges;
-  for (const json::Value& o : items(test.find_path({"input", "objects"})))
+  for (const json::Value& o : items(at(test, {"input", "objects"})))
     if (o.get_string({"kind"}) == "LimitRange")
       if (auto range = schema::decode<api::core::LimitRange>(o); range.ok())
         ranges.push_back(std::move(*range));
@@ -142,7 +111,7 @@ Judge about_record(Ask ask) {
 
 Differences order_timestamp(const json::Value& test) {
   FeatureGates gates = gates_of(test);
-  for (const json::Value& step : items(test.find("steps"))) {
+  for (const json::Value& step : items(at(test, {"steps"}))) {
     auto w = workload_of(test, *step.find_path({"args", "w"}), gates);
     if (!w) return {"the workload does not decode"};
     engine::Settings settings;
