@@ -1,5 +1,5 @@
-// The Configuration: the starts of the manager, and our own words. What Kueue's own tests recorded is
-// judged by test/vectors.
+// The Configuration: the starts of the manager, and our own words. What Kueue's own tests recorded
+// is judged by test/vectors.
 #include "config/config.h"
 
 #include <gtest/gtest.h>
