@@ -380,6 +380,7 @@ class Planner {
 
   void fail(std::string_view reason, std::string_view message) {
     set_condition(conditions_, "FailureTarget", "True", reason, message, now_, true);
+    backoff_.failing_since = now_;
   }
 
   void remove_all_active() {
@@ -458,10 +459,16 @@ class Planner {
     }
   }
 
-  // The last condition comes when every Pod has ended and is counted.
+  // The last condition comes when every Pod has ended and is counted; Failed not before
+  // FailureTarget was to be seen.
   void close_if_quiet() {
     if (!ending() || uncounted_ > 0 || !active_.empty() || terminating_ > 0) return;
     bool ok = true_condition("SuccessCriteriaMet");
+    const Duration shown = now_ - backoff_.failing_since;
+    if (!ok && !backoff_.failing_since.is_zero() && shown < kFailureShown) {
+      look_again(kFailureShown - shown);
+      return;
+    }
     std::string_view source = ok ? "SuccessCriteriaMet" : "FailureTarget";
     std::string reason(text_of(source, "reason")), message(text_of(source, "message"));
     set_condition(conditions_, ok ? "Complete" : "Failed", "True", reason, message, now_, true);

@@ -98,6 +98,29 @@ TEST(JobPlan, BackoffLimitFailsTheJob) {
   EXPECT_EQ(condition(first, "Failed"), "");
 }
 
+TEST(JobPlan, AFailureIsShownBeforeTheEnd) {
+  json::Value the_job = job(R"({"parallelism":1,"completions":1,"backoffLimit":0})");
+  json::Value tracked = pod("a", "Failed"), counted = pod("a", "Failed", false);
+  JobBackoff backoff;
+  the_job["status"] = plan_job(the_job, {&tracked}, kNow, backoff).status;
+  EXPECT_EQ(the_job.get_int({"status", "failed"}), 0) << "noted, not yet counted";
+
+  JobPlan second = plan_job(the_job, {&counted}, kNow + Duration::millis(5), backoff);
+  EXPECT_EQ(second.status.get_int({"failed"}), 1);
+  EXPECT_EQ(condition(second, "FailureTarget"), "True/BackoffLimitExceeded");
+  EXPECT_EQ(condition(second, "Failed"), "");
+  EXPECT_TRUE(second.events.empty());
+  ASSERT_TRUE(second.look_again.has_value());
+  EXPECT_EQ(second.look_again->ns, Duration::millis(995).ns);
+  the_job["status"] = second.status;
+
+  JobPlan third = plan_job(the_job, {&counted}, kNow + kFailureShown, backoff);
+  EXPECT_EQ(condition(third, "Failed"), "True/BackoffLimitExceeded");
+  EXPECT_EQ(third.events.size(), 1u);
+  // A process that did not set FailureTarget itself has nothing to wait for.
+  EXPECT_EQ(condition(plan(the_job, {counted}), "Failed"), "True/BackoffLimitExceeded");
+}
+
 TEST(JobPlan, FailedPodsAreReplacedAfterABackoff) {
   json::Value failed = pod("a", "Failed");
   failed["status"]["containerStatuses"] = yaml(
