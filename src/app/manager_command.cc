@@ -28,6 +28,7 @@ namespace kueue::app {
 namespace {
 
 constexpr int kThreads = 4;
+constexpr int kLeaseThreads = 2;  // one may hang in a request
 constexpr const char* kDefaultCertDir = "/tmp/k8s-webhook-server/serving-certs";
 
 void set_up_logging(const config::ManagerOptions& flags) {
@@ -151,6 +152,7 @@ class ManagerProcess {
   std::shared_ptr<kube::Client> client_;
   std::unique_ptr<kube::ThreadExecutor> executor_;
   std::unique_ptr<kube::ThreadExecutor> webhook_executor_;
+  std::unique_ptr<kube::ThreadExecutor> lease_executor_;
   std::unique_ptr<controllers::Manager> manager_;
   std::unique_ptr<HealthHandler> health_handler_;
   std::unique_ptr<MetricsHandler> metrics_handler_;
@@ -372,6 +374,13 @@ Result<void> ManagerProcess::start(const config::ManagerOptions& flags,
   deps.executor = executor_.get();
   deps.options = setup_.options;
   deps.leader_election = setup_.leader_election;
+  if (setup_.leader_election) {
+    KUEUE_ASSIGN(auto transport, connect(cluster));
+    deps.lease_client = std::make_shared<kube::Client>(
+        std::move(transport), "kueue", Duration{setup_.leader_election->renew_deadline.ns / 2});
+    lease_executor_ = std::make_unique<kube::ThreadExecutor>(kLeaseThreads);
+    deps.lease_executor = lease_executor_.get();
+  }
   deps.on_lost_lease = std::move(on_lost_lease);
   deps.log = [log = Logger("controllers")](const std::string& line) { log.info(line); };
   manager_ = std::make_unique<controllers::Manager>(std::move(deps));
@@ -397,6 +406,7 @@ void ManagerProcess::stop() {
   if (visibility_) visibility_->stop();
   if (webhook_executor_) webhook_executor_->stop();
   if (manager_) manager_->stop();
+  if (lease_executor_) lease_executor_->stop();
   if (executor_) executor_->stop();
   loop_.stop();
   slow_loop_.stop();

@@ -26,6 +26,10 @@ struct ManagerDeps {
   Options options;
   // Absent: no lease, this is the only manager (metrics say replica_role="standalone").
   std::optional<kube::LeaderElectionOptions> leader_election = {};
+  // For the lease alone, so that renewing it never waits behind other requests; absent: those
+  // above.
+  std::shared_ptr<kube::Client> lease_client = {};
+  kube::Executor* lease_executor = nullptr;
   // Called once when the lease is lost after it was held: the process should end, as another one
   // leads now.
   std::function<void()> on_lost_lease = {};

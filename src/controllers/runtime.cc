@@ -381,7 +381,8 @@ void Runtime::watch_for_sync() {
     return;
   }
   elector = std::make_unique<kube::LeaderElector>(
-      deps.client, *deps.executor, *deps.leader_election,
+      deps.lease_client ? deps.lease_client : deps.client,
+      deps.lease_executor ? *deps.lease_executor : *deps.executor, *deps.leader_election,
       [this] {
         metrics.set_role("leader");
         lead();

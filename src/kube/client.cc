@@ -194,8 +194,8 @@ std::string ObjectKey::to_string() const {
   return namespace_.empty() ? name : namespace_ + "/" + name;
 }
 
-Client::Client(std::shared_ptr<wire::Transport> transport, std::string agent)
-    : transport_(std::move(transport)), agent_(std::move(agent)) {}
+Client::Client(std::shared_ptr<wire::Transport> transport, std::string agent, Duration timeout)
+    : transport_(std::move(transport)), agent_(std::move(agent)), timeout_(timeout) {}
 
 Result<json::Value> Client::send(wire::Request request) {
   request.headers.set("Accept", "application/json");

@@ -99,7 +99,9 @@ class WatchReceiver {
 class Client {
  public:
   // `agent` becomes the User-Agent and the default field manager of writes.
-  Client(std::shared_ptr<wire::Transport> transport, std::string agent);
+  // `timeout`: how long one request may take.
+  Client(std::shared_ptr<wire::Transport> transport, std::string agent,
+         Duration timeout = Duration::seconds(60));
 
   Result<json::Value> get(const Resource& resource, const ObjectKey& key,
                           std::string_view subresource = {});
@@ -132,7 +134,7 @@ class Client {
   Result<json::Value> send(wire::Request request);
   std::shared_ptr<wire::Transport> transport_;
   std::string agent_;
-  Duration timeout_ = Duration::seconds(60);
+  Duration timeout_;
 };
 
 }  // namespace kueue::kube

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 namespace kueue::kube {
 
@@ -58,6 +59,12 @@ bool ThreadExecutor::cancel(TimerId id) {
   timers_.erase(timer);
   due_.erase(due);
   return true;
+}
+
+Instant ThreadExecutor::steady_now() const {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return {now.tv_sec * 1'000'000'000 + now.tv_nsec};
 }
 
 void ThreadExecutor::stop() {

@@ -34,6 +34,9 @@ class Executor {
   // True when the timer had not fired: its task will not run.
   virtual bool cancel(TimerId id) = 0;
   virtual const Clock& clock() const = 0;
+  // Only differences mean something: unlike clock() it never jumps, and it counts while the machine
+  // sleeps.
+  virtual Instant steady_now() const { return clock().now(); }
 };
 
 // N worker threads and one timer thread, on the wall clock.
@@ -45,6 +48,7 @@ class ThreadExecutor final : public Executor {
   TimerId run_after(Duration delay, Task task) override;
   bool cancel(TimerId id) override;
   const Clock& clock() const override { return system_clock(); }
+  Instant steady_now() const override;
   // Drops what waits, lets what runs end, joins the threads. Idempotent; not from a task.
   void stop();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <mutex>
+#include <optional>
 
 #include "base/log.h"
 
@@ -55,8 +56,24 @@ struct LeaderElector::State : std::enable_shared_from_this<LeaderElector::State>
     });
   }
 
+  // Whoever leads knows the Lease as it wrote it: one request renews it, so that a slow network
+  // costs the lease later. False: look at it first.
+  bool renew_as_known(Instant before) {
+    if (!held) return false;
+    fill(*held, executor.clock().now());
+    Result<json::Value> answer = client->update(kLeases, *held);
+    if (answer.ok()) {
+      held = std::move(*answer);
+      renewed(before);
+      return true;
+    }
+    held.reset();
+    return answer.error().code == ErrorCode::kUnavailable;  // the next try looks
+  }
+
   void try_once() {
-    Instant before = executor.clock().now();
+    const Instant before = executor.steady_now();
+    if (renew_as_known(before)) return;
     Result<json::Value> lease = client->get(kLeases, key());
     if (!lease.ok() && lease.error().code != ErrorCode::kNotFound) return;
     json::Value wanted;
@@ -71,7 +88,7 @@ struct LeaderElector::State : std::enable_shared_from_this<LeaderElector::State>
       if (!observe(wanted)) return lost_if_leading();
     }
     bool exists = wanted.find_path({"metadata", "resourceVersion"}) != nullptr;
-    fill(wanted, before);
+    fill(wanted, executor.clock().now());
     Result<json::Value> answer = exists ? client->update(kLeases, wanted)
                                         : client->create(kLeases, options.namespace_, wanted);
     if (!answer.ok()) {
@@ -85,6 +102,7 @@ struct LeaderElector::State : std::enable_shared_from_this<LeaderElector::State>
       }
       return;  // the renew deadline decides
     }
+    held = std::move(*answer);
     renewed(before);
   }
 
@@ -96,7 +114,7 @@ struct LeaderElector::State : std::enable_shared_from_this<LeaderElector::State>
     std::string record = std::string(lease.get_string({"spec", "holderIdentity"})) + "\n" +
                          std::string(lease.get_string({"spec", "renewTime"})) + "\n" +
                          std::string(lease.get_string({"metadata", "resourceVersion"}));
-    Instant now = executor.clock().now();
+    const Instant now = executor.steady_now();
     if (record != seen_record) {
       seen_record = std::move(record);
       seen_at = now;
@@ -136,12 +154,12 @@ struct LeaderElector::State : std::enable_shared_from_this<LeaderElector::State>
       tell(on_started);
     }
     executor.cancel(deadline);
-    Duration left = at + options.renew_deadline - executor.clock().now();
+    Duration left = at + options.renew_deadline - executor.steady_now();
     deadline = executor.run_after(left, [weak = weak_from_this()] {
       auto self = weak.lock();
       if (!self) return;
       std::lock_guard inner(self->mutex);
-      if (self->executor.clock().now() - self->last_renewed >= self->options.renew_deadline)
+      if (self->executor.steady_now() - self->last_renewed >= self->options.renew_deadline)
         self->step_down();
     });
   }
@@ -186,7 +204,8 @@ struct LeaderElector::State : std::enable_shared_from_this<LeaderElector::State>
   const Logger log{"leader-election"};
   Strand tries;
   Strand notices;
-  uint64_t random;  // used on `tries`
+  uint64_t random;                  // used on `tries`
+  std::optional<json::Value> held;  // used on `tries`: the Lease as we wrote it last
 
   mutable std::mutex mutex;
   std::string holder;

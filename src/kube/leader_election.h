@@ -25,6 +25,8 @@ struct LeaderElectionOptions {
 
 class LeaderElector {
  public:
+  // A client and an executor of its own keep the renewal from waiting behind other work; a request
+  // should time out well before the renew deadline. Clocks may jump: what counts is steady_now().
   // Callbacks come on the executor, one at a time, alternating: started, stopped, started, ...
   LeaderElector(std::shared_ptr<Client> client, Executor& executor, LeaderElectionOptions options,
                 std::function<void()> on_started_leading, std::function<void()> on_stopped_leading);
