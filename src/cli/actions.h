@@ -23,6 +23,9 @@ int run_describe(const Context& context);
 int run_apply(const Context& context);  // server-side apply
 int run_create(const Context& context);
 int run_delete(const Context& context);
+// Looks for what will not work; kFailed when something of --fail-on or worse is found.
+int run_lint(const Context& context);
+int run_lint_files(const Arguments& arguments, Terminal& terminal);  // with -f: needs no server
 // Of the kinds we have tables of; needs no server.
 int run_explain(const Arguments& arguments, Terminal& terminal);
 // The same for one "TYPE.FIELD"; `api_version` "" is the current one.

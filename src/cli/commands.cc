@@ -199,6 +199,29 @@ constexpr Flag kInstallFlags[] = {
      .help = "The manager's image."},
     {.name = "no-descriptions", .kind = FlagKind::kBool, .help = "CRDs without documentation."},
 };
+constexpr std::string_view kLintOutputs[] = {"text", "json"};
+constexpr std::string_view kLintLevels[] = {"error", "warning", "info", "never"};
+constexpr Flag kLintFlags[] = {
+    kFilename,
+    {.name = "output",
+     .letter = 'o',
+     .value_name = "FORMAT",
+     .fallback = "text",
+     .help = "text or json.",
+     .choices = kLintOutputs},
+    {.name = "fail-on",
+     .value_name = "LEVEL",
+     .fallback = "warning",
+     .help = "Exit code 1 when something is found that is this bad or worse.",
+     .choices = kLintLevels},
+    {.name = "queues-only",
+     .kind = FlagKind::kBool,
+     .help = "Look at queues and quotas, not at CRDs, webhooks and the manager."},
+    {.name = "installation",
+     .value_name = "NAMESPACE",
+     .fallback = "kueue-system",
+     .help = "The namespace that the manager is installed in."},
+};
 constexpr Flag kVersionFlags[] = {
     {.name = "client", .kind = FlagKind::kBool, .help = "Do not ask the server."},
     {.name = "output",
@@ -276,6 +299,12 @@ constexpr Command kCommands[] = {
      .min_arguments = 1,
      .max_arguments = 1,
      .cluster = false},
+    {.name = "lint",
+     .summary = "Check an installation, its queues and quotas, and explain what is wrong",
+     .text = "With -f only the objects in the files are looked at, before they are applied.",
+     .examples = "  kueue lint\n  kueue lint -o json --fail-on=error\n  kueue lint -f queues/",
+     .flags = kLintFlags,
+     .max_arguments = 0},
     {.name = "config",
      .arguments = "check FILE | defaults [FILE] | explain [FIELD]",
      .summary = "Check the manager's Configuration, show its defaults, or document a field",
@@ -367,6 +396,7 @@ int run_on_cluster(const Command& command, const Arguments& arguments, const Hoo
   if (command.name == "apply") return run_apply(context);
   if (command.name == "create") return run_create(context);
   if (command.name == "delete") return run_delete(context);
+  if (command.name == "lint") return run_lint(context);
   return run_version(arguments, &cluster, terminal);
 }
 
@@ -420,6 +450,7 @@ int run(std::span<const std::string> arguments, const Hooks& hooks, Terminal& te
   if (name == "crds") return run_crds(*parsed, terminal);
   if (name == "install") return run_install(*parsed, terminal);
   if (name == "completion") return run_completion(*parsed, terminal);
+  if (name == "lint" && parsed->given("filename")) return run_lint_files(*parsed, terminal);
   if (name == "version" && parsed->is_set("client")) return run_version(*parsed, nullptr, terminal);
   return run_on_cluster(*command, *parsed, hooks, terminal);
 }

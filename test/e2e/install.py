@@ -28,7 +28,7 @@ import _server
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMESPACE = "kueue-system"
-CHECKS = 14
+CHECKS = 16
 QUEUES = """
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
@@ -232,6 +232,7 @@ class Suite:
         self.check("its authority is in webhooks, CRDs and APIServices", self.bundles)
         self.cluster.apply(hooks)  # a later apply takes nothing away
         self.check("a later apply leaves the authority in place", self.bundles)
+        self.check_lint()
         self.check("queues of both versions are accepted", lambda: self.cluster.run(
             "apply", "--server-side", "-f", "-", text=QUEUES).returncode == 0)
         # One after the other: of jobs of the same second the smaller uid goes first.
@@ -249,6 +250,23 @@ class Suite:
                       if "forbidden" in line or "cannot " in line]
         self.check("no right was missing", lambda: not complaints, timeout_s=0)
         print("\n".join(complaints[:10]))
+
+    def lint(self):
+        """Rules that `kueue lint` finds broken in the installation, errors only."""
+        done = subprocess.run([self.kueue, "lint", "-o", "json", "--fail-on=never", "--kubeconfig", self.cluster.kubeconfig],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
+        return {(f["rule"], f["object"]) for f in json.loads(done.stdout)["findings"] if f["severity"] == "error"}
+
+    def check_lint(self):
+        self.check("lint finds nothing wrong with it", lambda: not self.lint())
+        other = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n").decode()
+        self.cluster.apply(json.dumps({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "old-kueue"},
+            "webhooks": [{"name": "old.kb.io", "sideEffects": "None", "admissionReviewVersions": ["v1"], "clientConfig": {
+                "caBundle": other, "service": {"namespace": NAMESPACE, "name": "kueue-webhook-service"}}}]}))  # without rules: never called
+        self.check("lint finds a webhook that trusts another authority",
+                   lambda: self.lint() == {("wrong-authority", "ValidatingWebhookConfiguration/old-kueue")}, timeout_s=5)
+        self.cluster.do("delete", "validatingwebhookconfiguration", "old-kueue")
 
     def check_metrics(self):
         self.cluster.apply("""
