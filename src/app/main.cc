@@ -42,6 +42,8 @@ int main(int argc, char** argv) {
   // Under the name of Kueue's own program it is that program: Deployments name it and its flags.
   if (argc > 0 && std::string_view(argv[0]).ends_with("/manager"))
     arguments.insert(arguments.begin(), "manager");
+  // Under the name kubectl-kueue it is the plug-in `kubectl kueue`, with the same commands: kubectl
+  // passes on what follows.
   kueue::cli::Terminal& terminal = kueue::cli::system_terminal();
   kueue::cli::Hooks hooks;
   hooks.connect = [](const kueue::kube::ClientConfig& config) {

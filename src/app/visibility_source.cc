@@ -1,5 +1,6 @@
 #include "app/visibility_source.h"
 
+#include "controllers/journal/explanation.h"
 #include "controllers/runtime.h"
 
 namespace kueue::app {
@@ -28,6 +29,12 @@ class EngineSource final : public visibility::Source {
       return one.local_queue == key.name && one.key.namespace_ == key.namespace_;
     };
     return page(pending(queue->spec.cluster_queue), belongs, offset, limit);
+  }
+
+  std::optional<json::Value> explanation(std::string_view namespace_,
+                                         std::string_view name) override {
+    return controllers::explain_workload(runtime_.context,
+                                         {std::string(namespace_), std::string(name)});
   }
 
  private:

@@ -26,6 +26,9 @@ int run_delete(const Context& context);
 // Looks for what will not work; kFailed when something of --fail-on or worse is found.
 int run_lint(const Context& context);
 int run_lint_files(const Arguments& arguments, Terminal& terminal);  // with -f: needs no server
+// explain TYPE NAME, TYPE/NAME, of a Workload or of the job that owns it: what the manager says.
+bool explains_object(const Arguments& arguments);
+int run_explain_object(const Context& context);
 // Of the kinds we have tables of; needs no server.
 int run_explain(const Arguments& arguments, Terminal& terminal);
 // The same for one "TYPE.FIELD"; `api_version` "" is the current one.

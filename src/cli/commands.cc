@@ -164,6 +164,11 @@ constexpr Flag kExplainFlags[] = {
     {.name = "api-version",
      .value_name = "GROUP/VERSION",
      .help = "A version other than the current one."},
+    {.name = "output",
+     .letter = 'o',
+     .value_name = "FORMAT",
+     .help = "json or yaml, of one Workload.",
+     .choices = std::span(kPlainFormats).first(2)},
 };
 constexpr Flag kConfigFlags[] = {
     {.name = "feature-gates",
@@ -292,13 +297,18 @@ constexpr Command kCommands[] = {
      .summary = "Delete objects and wait until they are gone",
      .flags = kDeleteFlags},
     {.name = "explain",
-     .arguments = "TYPE[.FIELD..]",
-     .summary = "Document a type and its fields",
-     .examples = "  kueue explain workload.spec.podSets\n  kueue explain clusterqueue --recursive",
+     .arguments = "TYPE[.FIELD..] | workload NAME | JOBTYPE NAME",
+     .summary = "Say why a Workload waits and when it starts; or document a type and its fields",
+     .text =
+         "With a name the manager is asked: what the Workload waits for, in numbers, what would "
+         "help, when it\nwill start, who preempted it and for whom. With a type alone no server "
+         "is needed. As kubectl-kueue in\nthe PATH this program is a plug-in: kubectl kueue "
+         "explain workload NAME.",
+     .examples = "  kueue explain workload job-x-1a2b3\n  kueue explain job x -n team -o yaml\n"
+                 "  kueue explain workload.spec.podSets\n  kueue explain clusterqueue --recursive",
      .flags = kExplainFlags,
      .min_arguments = 1,
-     .max_arguments = 1,
-     .cluster = false},
+     .max_arguments = 2},
     {.name = "lint",
      .summary = "Check an installation, its queues and quotas, and explain what is wrong",
      .text = "With -f only the objects in the files are looked at, before they are applied.",
@@ -392,6 +402,7 @@ int run_on_cluster(const Command& command, const Arguments& arguments, const Hoo
                   config->namespace_.empty() ? "default" : config->namespace_);
   const Context context{cluster, arguments, terminal};
   if (command.name == "get") return run_get(context);
+  if (command.name == "explain") return run_explain_object(context);
   if (command.name == "describe") return run_describe(context);
   if (command.name == "apply") return run_apply(context);
   if (command.name == "create") return run_create(context);
@@ -445,7 +456,7 @@ int run(std::span<const std::string> arguments, const Hooks& hooks, Terminal& te
   }
   if (name == "up") return hooks.up(*parsed, terminal);
   if (name == "replay") return hooks.replay(*parsed, terminal);
-  if (name == "explain") return run_explain(*parsed, terminal);
+  if (name == "explain" && !explains_object(*parsed)) return run_explain(*parsed, terminal);
   if (name == "config") return run_config(*parsed, terminal);
   if (name == "crds") return run_crds(*parsed, terminal);
   if (name == "install") return run_install(*parsed, terminal);

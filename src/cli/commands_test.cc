@@ -450,6 +450,63 @@ TEST_F(CommandLine, Explain) {
   EXPECT_EQ(run_line({"explain", "nonsense"}, false), kFailed);
 }
 
+TEST_F(CommandLine, ExplainsWorkloads) {
+  const std::string now = format_time(system_clock().now());
+  const std::string path =
+      "GET /apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/work/workloads/w/explanation";
+  answer(path, R"({"kind":"WorkloadExplanation","metadata":{"name":"w","namespace":"work"},
+      "state":"Pending","summary":"WaitingForQuota: too little","localQueue":"main",
+      "clusterQueue":"team","priority":3,"standing":"set aside until something changes",
+      "position":{"clusterQueue":1,"localQueue":0,"waiting":5,"rightBefore":["work/a"]},
+      "start":{"unknown":"no end is known of work/b"},
+      "podSets":[{"podSet":"main","flavors":[{"flavor":"plain","firstFailure":"insufficient",
+        "quota":[{"resource":"cpu","requested":"2","available":"1","capacity":"4",
+          "holders":[{"clusterQueue":"team","used":"3","borrowed":"0"}]}],
+        "whyNoPreemption":"never"}]}],
+      "changes":["free 1 of cpu"],
+      "history":[{"time":")" +
+                   now +
+                   R"(","what":"Preempted","workload":"work/z","message":"InClusterQueue"}]})");
+  EXPECT_EQ(run_line({"explain", "workload", "w"}), kOk) << terminal_.err_text;
+  EXPECT_EQ(terminal_.out_text,
+            "Workload:   work/w\n"
+            "State:      Pending: WaitingForQuota: too little\n"
+            "Queue:      main -> ClusterQueue team, priority 3\n"
+            "Position:   2 of 5, set aside until something changes; right before it: work/a\n"
+            "Starts:     unknown: no end is known of work/b\n"
+            "\nFlavors, in the order they are tried:\n"
+            "  main, flavor plain: insufficient\n"
+            "    cpu: wants 2, 1 free of at most 4; held by team 3\n"
+            "    no preemption: never\n"
+            "\nWould help:\n"
+            "  - free 1 of cpu\n"
+            "\nHistory:\n"
+            "  Age   What        Message\n"
+            "  0s    Preempted   for work/z: InClusterQueue\n");
+  EXPECT_EQ(run_line({"explain", "kwl/w", "-o", "json"}), kOk);
+  EXPECT_EQ(json::parse(terminal_.out_text)->get_string({"state"}), "Pending");
+  EXPECT_EQ(run_line({"explain", "workloads", "w", "-o", "yaml"}), kOk);
+  // Neither form takes the other's flags.
+  EXPECT_EQ(run_line({"explain", "workload", "-o", "json"}), kUsage);
+  EXPECT_EQ(run_line({"explain", "workload", "w", "--recursive"}), kUsage);
+  EXPECT_EQ(run_line({"explain", "workload/w", "x"}), kUsage);
+  EXPECT_EQ(run_line({"explain", "workload/"}), kUsage);
+  // Not there; or there, and nobody explains.
+  EXPECT_EQ(run_line({"explain", "workload", "x"}), kFailed);
+  EXPECT_NE(terminal_.err_text.find("not found"), std::string::npos) << terminal_.err_text;
+  answer("GET /apis/kueue.x-k8s.io/v1beta2/namespaces/work/workloads/x", R"({"kind":"Workload"})");
+  EXPECT_EQ(run_line({"explain", "workload", "x"}), kFailed);
+  EXPECT_NE(terminal_.err_text.find("VisibilityOnDemand"), std::string::npos);
+  // By what owns it.
+  answer("GET /apis/kueue.x-k8s.io/v1beta2/namespaces/work/workloads", R"({"items":[
+      {"metadata":{"name":"v","creationTimestamp":"2024-01-01T00:00:00Z",
+        "ownerReferences":[{"kind":"ClusterQueue","name":"owner"}]}},
+      {"metadata":{"name":"w","creationTimestamp":"2024-01-02T00:00:00Z",
+        "ownerReferences":[{"kind":"ClusterQueue","name":"owner"}]}}]})");
+  EXPECT_EQ(run_line({"explain", "cq", "owner"}), kOk) << terminal_.err_text;
+  EXPECT_EQ(run_line({"explain", "cq", "other"}), kFailed);
+}
+
 TEST(Arguments, Forms) {
   constexpr Flag flags[] = {{.name = "yes", .letter = 'y', .kind = FlagKind::kBool},
                             {.name = "all", .letter = 'A', .kind = FlagKind::kBool},

@@ -167,6 +167,8 @@ const ResourceInfo* find_info(const std::string& word, const std::string& api_ve
 }  // namespace
 
 int run_explain(const Arguments& arguments, Terminal& terminal) {
+  if (arguments.given("output"))
+    return usage_error(terminal, "--output is about one Workload: kueue explain workload NAME");
   return explain_path(arguments.positional()[0], arguments.text("api-version"),
                       arguments.is_set("recursive"), terminal);
 }

@@ -16,6 +16,7 @@ namespace kueue::controllers {
 
 struct Stores;
 class Admission;
+class Journal;
 
 struct Context {
   std::shared_ptr<kube::Client> client;
@@ -24,6 +25,7 @@ struct Context {
   metrics::Metrics* metrics = nullptr;
   Stores* stores = nullptr;
   Admission* admission = nullptr;
+  Journal* journal = nullptr;
   std::shared_ptr<kube::EventSink> events;
   std::function<void(std::string)> log;
 

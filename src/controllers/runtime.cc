@@ -6,6 +6,7 @@
 #include "controllers/cohort/cohort.h"
 #include "controllers/in_use.h"
 #include "controllers/jobs/batch_job/batch_job.h"
+#include "controllers/journal/recorder.h"
 #include "controllers/local_queue/local_queue.h"
 #include "controllers/metrics/custom_labels.h"
 #include "controllers/metrics/record.h"
@@ -58,6 +59,7 @@ Runtime::Runtime(ManagerDeps given)
               .metrics = &metrics,
               .stores = &stores,
               .admission = nullptr,
+              .journal = &journal,
               .events = events,
               .log = deps.log},
       admission(context),
@@ -288,6 +290,7 @@ void Runtime::connect_workloads() {
   stores.workloads.add_handler([this](const auto& old, const auto& now) {
     const kube::ObjectKey key = key_of(old, now);
     tally.update(key);
+    note_change(journal, old.get(), now.get(), context.now());
     // Whoever finished it: seen once, in the order of the changes.
     if (old != nullptr && now != nullptr && !is_finished(*old) && is_finished(*now))
       record_finished(context, *old);

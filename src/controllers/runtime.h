@@ -9,6 +9,7 @@
 #include "controllers/context.h"
 #include "controllers/failure_recovery/failure_recovery.h"
 #include "controllers/jobs/reconciler.h"
+#include "controllers/journal/journal.h"
 #include "controllers/manager.h"
 #include "controllers/metrics/workload_tally.h"
 #include "controllers/scheduler/admission.h"
@@ -30,6 +31,7 @@ struct Runtime {
   metrics::Metrics metrics;
   std::shared_ptr<kube::EventSink> events;
   Stores stores;
+  Journal journal;
   Context context;
   Admission admission;
   WorkloadTally tally;

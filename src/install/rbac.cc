@@ -212,6 +212,10 @@ void add_people_roles(std::vector<Value>& out) {
       "kueue-pending-workloads-lq-viewer-role",
       {{std::string(kVisibility), {"localqueues/pendingworkloads"}, {"get", "list", "watch"}}},
       true));
+  // Ours. It names other people's Workloads: those that hold quota, go before or are preempted.
+  out.push_back(people_role("kueue-workload-explanation-viewer-role",
+                            {{std::string(kVisibility), {"workloads/explanation"}, {"get"}}},
+                            true));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ constexpr std::string_view kGroup = "visibility.kueue.x-k8s.io";
 // The preferred one first.
 constexpr std::string_view kVersions[] = {"v1beta2", "v1beta1"};
 constexpr std::string_view kPendingWorkloads = "pendingworkloads";
+constexpr std::string_view kExplanation = "explanation";
 constexpr int64_t kDefaultLimit = 1000;
 constexpr int64_t kMaxLimit = 100'000;
 
@@ -232,18 +233,28 @@ wire::Response Handler::answer(const wire::Request& request) {
                      path->subresource == kPendingWorkloads && !path->name.empty() &&
                      ((path->resource == "clusterqueues" && path->namespace_.empty()) ||
                       (path->resource == "localqueues" && !path->namespace_.empty()));
+  const bool explained = path && path->group == kGroup && path->version == kVersions[0] &&
+                         path->resource == "workloads" && path->subresource == kExplanation &&
+                         !path->namespace_.empty() && !path->name.empty();
   std::optional<Value> document;
-  if (!queue) document = document_at(request.path, address_);
-  if (!queue && !document) {
+  if (!queue && !explained) document = document_at(request.path, address_);
+  if (!queue && !explained && !document) {
     Value status = wire::status_from_error(wire::unknown_path());
     status["details"] = Value::object();
     return wire::json_response(status, 404);
   }
   if (request.method != "GET")
     return wire::error_response(wire::method_not_allowed(
-        kGroup, queue ? path->resource : std::string("documents"), verb_of(request.method)));
+        kGroup, document ? std::string("documents") : path->resource, verb_of(request.method)));
+  if (explained) return explanation(path->namespace_, path->name);
   if (queue) return pending(request, path->version, path->namespace_, path->resource, path->name);
   return wire::json_response(*document);
+}
+
+wire::Response Handler::explanation(const std::string& namespace_, const std::string& name) {
+  const std::optional<Value> found = source_.explanation(namespace_, name);
+  if (!found) return wire::error_response(wire::not_found(kGroup, "workloads", name));
+  return wire::json_response(*found);
 }
 
 wire::Response Handler::pending(const wire::Request& request, std::string_view version,

@@ -1,6 +1,9 @@
 // The visibility API (visibility.kueue.x-k8s.io): pending workloads of a queue in their order, with
 // positions, as an aggregated API server. Read only and without storage: each answer is made from
 // what the manager knows at that moment. Thread safe.
+//
+// One subresource is ours, namespaces/NS/workloads/NAME/explanation: why a Workload waits.
+// Discovery and OpenAPI do not list it, so that clients see the API that they know.
 #pragma once
 
 #include <memory>
@@ -40,6 +43,9 @@ class Source {
   virtual std::optional<std::vector<Pending>> of_local_queue(std::string_view namespace_,
                                                              std::string_view name, size_t offset,
                                                              size_t limit) = 0;
+  // Why the Workload waits, and what happened to it. nullopt: there is no such Workload.
+  virtual std::optional<json::Value> explanation(std::string_view namespace_,
+                                                 std::string_view name) = 0;
 };
 
 class Handler final : public wire::Handler {
@@ -55,6 +61,7 @@ class Handler final : public wire::Handler {
   wire::Response pending(const wire::Request& request, std::string_view version,
                          std::string_view namespace_, std::string_view resource,
                          std::string_view name);
+  wire::Response explanation(const std::string& namespace_, const std::string& name);
   Source& source_;
   Access& access_;
   std::string address_;

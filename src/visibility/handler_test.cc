@@ -71,6 +71,10 @@ struct TenWorkloads final : Source {
     if (ns != "ns" || name != "b") return std::nullopt;
     return page(2, offset, limit);
   }
+  std::optional<json::Value> explanation(std::string_view ns, std::string_view name) override {
+    if (ns != "ns" || name != "w1") return std::nullopt;
+    return json::Value::object({{"kind", "WorkloadExplanation"}});
+  }
 };
 
 class VisibilityTest : public testing::Test {
@@ -119,6 +123,28 @@ TEST_F(VisibilityTest, ListsWithPositions) {
       R"("priority":7,"localQueueName":"b","positionInClusterQueue":3,)"
       R"("positionInLocalQueue":1})");
   EXPECT_EQ(get(kLocalQueue).find("items")->as_array().size(), 5u);
+}
+
+TEST_F(VisibilityTest, ExplainsToThoseWhoMayAsk) {
+  const std::string base = "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/ns/workloads/";
+  EXPECT_EQ(get(base + "w1/explanation").get_string({"kind"}), "WorkloadExplanation");
+  EXPECT_EQ(get(base + "w2/explanation", 404).get_string({"message"}),
+            "workloads.visibility.kueue.x-k8s.io \"w2\" not found");
+  get(base + "w1", 404);
+  get("/apis/visibility.kueue.x-k8s.io/v1beta1/namespaces/ns/workloads/w1/explanation", 404);
+  EXPECT_EQ(as_admin(base + "w1/explanation", "DELETE").status, 405);
+  wire::Request asked = request(base + "w1/explanation");
+  asked.method = "GET";
+  asked.identity = {.user = "eve", .groups = {}, .extra = {}};
+  EXPECT_EQ(handler_.answer(asked).status, 403);
+  EXPECT_EQ(reviews_->last.get_string({"spec", "resourceAttributes", "resource"}), "workloads");
+  EXPECT_EQ(reviews_->last.get_string({"spec", "resourceAttributes", "subresource"}),
+            "explanation");
+  EXPECT_EQ(reviews_->last.get_string({"spec", "resourceAttributes", "namespace"}), "ns");
+  // Nothing that lists the API tells of it.
+  for (const char* path : {"/apis/visibility.kueue.x-k8s.io/v1beta2",
+                           "/openapi/v3/apis/visibility.kueue.x-k8s.io/v1beta2"})
+    EXPECT_EQ(as_admin(path).body.find("explanation"), std::string::npos);
 }
 
 TEST_F(VisibilityTest, PagesAndLimits) {

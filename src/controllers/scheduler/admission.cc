@@ -5,6 +5,7 @@
 #include "bridge/quantities.h"
 #include "bridge/to_engine.h"
 #include "bridge/workload_status.h"
+#include "controllers/journal/recorder.h"
 #include "controllers/metrics/record.h"
 #include "controllers/names.h"
 #include "controllers/workload/conditions.h"
@@ -254,6 +255,26 @@ std::string Admission::misconfigured(const v1beta2::Workload& workload) const {
   return convert(workload)->misconfigured;
 }
 
+Admission::Look Admission::look(const engine::Key& key, const engine::TimeLeft& left) {
+  constexpr size_t kMostBefore = 10;
+  Look out;
+  std::lock_guard lock(mutex_);
+  out.why = engine::explain(state_, key);
+  if (!out.why.known || state_.place(key) == engine::WorkloadPlace::kReserved) return out;
+  const std::vector<engine::PendingWorkload> queue = state_.pending(out.why.cluster_queue);
+  const auto found =
+      std::find_if(queue.begin(), queue.end(), [&](const auto& one) { return one.key == key; });
+  if (found != queue.end()) {
+    out.position = *found;
+    out.waiting = static_cast<int32_t>(queue.size());
+    const auto place = static_cast<size_t>(found - queue.begin());
+    for (size_t i = place - std::min(place, kMostBefore); i < place; ++i)
+      out.before.push_back(queue[i].key);
+  }
+  out.start = engine::estimate_start(state_, key, context_.now(), left);
+  return out;
+}
+
 Admission::Changes Admission::take_changes() {
   Changes changes;
   changes.cluster_queues = state_.take_changed_cluster_queues();
@@ -321,6 +342,7 @@ void Admission::cycle() {
     delay_shift = std::min(idle_cycles_ - 1, kMaxIdleShift);
   }
   record_cycle(plan, began);
+  note_plan(*context_.journal, *context_.stores, plan, began);
   for (engine::Command& command : plan.commands) enqueue(std::move(command));
   tell(changes);
   if (!again) return;
@@ -383,6 +405,8 @@ void Admission::write_next(const engine::Key& key) {
     }
   }
   if (outcome.settled) finish_write(key, *command, outcome);
+  if (outcome.settled && outcome.failed)
+    note_failed_write(*context_.journal, *context_.stores, *command, context_.now());
   auto next = [this, alive = alive_, key] {
     if (*alive) write_next(key);
   };

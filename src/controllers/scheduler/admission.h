@@ -31,6 +31,8 @@
 #include "controllers/context.h"
 #include "controllers/stores.h"
 #include "engine/engine.h"
+#include "engine/explain/estimate.h"
+#include "engine/explain/why.h"
 #include "kube/executor.h"
 
 namespace kueue::controllers {
@@ -65,8 +67,19 @@ class Admission {
     Duration next;       // when to ask again
   };
   Sample sample_usage(const engine::Key& local_queue);
-  // Sets it. `sampled` = the status knows, the next sample is due an interval after its last update.
+  // Sets it. `sampled` = the status knows, the next sample is due an interval after its last
+  // update.
   void set_consumed(const engine::ConsumedUsage& usage, bool sampled);
+
+  // Why the workload waits and when it would start, and where it stands in its queue.
+  struct Look {
+    engine::Why why;
+    engine::StartEstimate start;  // of one that waits
+    std::optional<engine::PendingWorkload> position;
+    int32_t waiting = 0;              // in its ClusterQueue
+    std::vector<engine::Key> before;  // those right before it, at most ten
+  };
+  Look look(const engine::Key& key, const engine::TimeLeft& left);
 
   // Asks the engine under the lock. `question` must be quick and must not call back.
   template <typename Question>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/cycle/entry.h"
 #include "engine/explain/quantity_text.h"
 #include "engine/preempt/preempt.h"
 #include "engine/preempt/simulate.h"
@@ -21,7 +22,10 @@ class Asker {
 
   void look(Why& out) {
     AssignOptions options;
+    // All flavors, not only those that the next look would try.
+    std::unique_ptr<ScanProgress> scan = std::move(world_.record(id_).scan);
     Assignment assignment = assign_flavors(overlay_, id_, queue_id_, options);
+    world_.record(id_).scan = std::move(scan);
     out.message = assignment.message(world_.object(id_));
     for (const PodSetResult& ps : assignment.pod_sets) {
       PodSetLook look;
@@ -210,7 +214,13 @@ Why explain(State& state, const Key& key) {
     return out;
   }
   // Those with quota have been through all this.
-  if (!r.reservation) Asker(world, id, queue).look(out);
+  if (r.reservation) return out;
+  Entry entry;
+  entry.head.id = id;
+  entry.queue = queue;
+  const bool looked_at = may_be_nominated(world, entry);
+  Asker(world, id, queue).look(out);
+  if (!looked_at && !entry.message.empty()) out.message = entry.message;
   return out;
 }
 
