@@ -135,8 +135,9 @@ TEST(Lint, MixedScales) {
 ---
 {kind: ResourceFlavor, metadata: {name: g}}
 ---
-{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [RES], flavors: [
-  {name: f, resources: [{name: RES, nominalQuota: "ONE"}]}, {name: g, resources: [{name: RES, nominalQuota: "TWO"}]}]}]}}
+{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, resourceGroups: [
+  {coveredResources: [RES], flavors: [{name: f, resources: [{name: RES, nominalQuota: "ONE"}]},
+    {name: g, resources: [{name: RES, nominalQuota: "TWO"}]}]}]}}
 ---
 {kind: LocalQueue, metadata: {name: l, namespace: default}, spec: {clusterQueue: q}}
 )";

@@ -263,9 +263,9 @@ class Suite:
         self.cluster.apply(json.dumps({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "old-kueue"},
             "webhooks": [{"name": "old.kb.io", "sideEffects": "None", "admissionReviewVersions": ["v1"], "clientConfig": {
-                "caBundle": other, "service": {"namespace": NAMESPACE, "name": "kueue-webhook-service"}}}]}))  # without rules: never called
-        self.check("lint finds a webhook that trusts another authority",
-                   lambda: self.lint() == {("wrong-authority", "ValidatingWebhookConfiguration/old-kueue")}, timeout_s=5)
+                "caBundle": other, "service": {"namespace": NAMESPACE, "name": "old-service"}}}]}))  # without rules: never called
+        self.check("lint finds a webhook that trusts another authority and calls nobody", lambda: self.lint() == {
+            (rule, "ValidatingWebhookConfiguration/old-kueue") for rule in ("wrong-authority", "missing-service")}, timeout_s=5)
         self.cluster.do("delete", "validatingwebhookconfiguration", "old-kueue")
 
     def check_metrics(self):
