@@ -227,7 +227,10 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
     sync_reservation(world, id);
     if (freed || before.priority != w.priority) retry_for(world, id);
   }
-  if (w.evicted()) leave_second_pass(world, id);
+  // One that waits for its time is looked at then: evicted, it needs no second pass.
+  if (auto it = world.second_pass.find(id);
+      w.evicted() && it != world.second_pass.end() && it->second.ready)
+    world.second_pass.erase(it);
   if (is == Phase::kAdmitted && was != Phase::kAdmitted) settle_penalty(world, id);
   if (before.evicted() != w.evicted() && world.record(id).reservation)
     world.touch_tree(world.record(id).reservation->queue);
@@ -302,9 +305,14 @@ void apply_event(World& world, const EvictionFailed& e) {
 
 void apply_event(World& world, const TimePassed& e) {
   world.now = std::max(world.now, e.now);
-  for (auto& [id, entry] : world.second_pass) {
-    if (entry.ready || entry.due > world.now) continue;
-    entry.ready = true;
+  for (auto it = world.second_pass.begin(); it != world.second_pass.end();) {
+    bool due = !it->second.ready && it->second.due <= world.now;
+    if (due && !needs_second_pass(world, it->first)) {
+      it = world.second_pass.erase(it);
+      continue;
+    }
+    if (due) it->second.ready = true;
+    ++it;
   }
   for (auto it = world.delayed.begin(); it != world.delayed.end();) {
     if (it->second > world.now) {

@@ -307,6 +307,8 @@ Balanced Balancer::run() {
 Balanced balanced_domains(const TopologyTree& tree, const PlaceShape& shape,
                           const TreeCounts& counts) {
   if (shape.count < shape.slice_size || shape.leaders > 1) return {};
+  // A single slice of several pods has nothing to be evened out.
+  if (shape.slice_size > 1 && shape.count < 2 * shape.slice_size) return {};
   return Balancer(tree, shape, counts).run();
 }
 

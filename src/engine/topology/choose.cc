@@ -34,10 +34,16 @@ class Chooser {
     if (unit == 0) return {c.slices, c.slices_with_leader};  // whole slices
     return {c.pods / unit, c.pods_with_leader / unit};
   }
+  bool inside(int32_t node, int32_t domain) const {
+    while (node >= 0 && node != domain) node = tree_.nodes[ix(node)].parent;
+    return node >= 0;
+  }
   int64_t affinity(int32_t node) const { return counts_[ix(node)].affinity; }
   int32_t leader(int32_t node) const { return counts_[ix(node)].leader; }
 
   bool before(int32_t a, int32_t b, bool with_leader) const;
+  // The same below the chosen level: nothing but the leader's place and what the domain holds.
+  bool before_below(int32_t a, int32_t b, bool with_leader) const;
   std::vector<int32_t> sorted(std::vector<int32_t> nodes, bool with_leader) const;
   // Of the first ones in the list that have `need`, the one with the least; the first among equals.
   size_t best_fit(const std::vector<int32_t>& nodes, int32_t need, int32_t unit,
@@ -52,7 +58,8 @@ class Chooser {
   bool descend();
   // An even spread, where it is wanted and there is one.
   bool balance();
-  std::string not_fit(int64_t fit);
+  // Why it does not fit; `best` is the one domain that came closest, -1 = all together were tried.
+  std::string not_fit(int64_t fit, int32_t best);
 
   const TopologyTree& tree_;
   const PlaceShape& shape_;
@@ -63,6 +70,7 @@ class Chooser {
   size_t level_ = 0;
   int32_t first_ = -1;
   std::vector<Chosen> current_;
+  bool below_ = false;        // on the way down from the chosen level
   bool keep_shares_ = false;  // domains above the slices have settled shares
   std::string failure_;
   bool blames_nodes_ = false;
@@ -85,9 +93,20 @@ bool Chooser::before(int32_t a, int32_t b, bool with_leader) const {
   return tree_.nodes[ix(a)].rank < tree_.nodes[ix(b)].rank;
 }
 
+bool Chooser::before_below(int32_t a, int32_t b, bool with_leader) const {
+  const DomainCounts& c = counts_[ix(a)];
+  const DomainCounts& d = counts_[ix(b)];
+  if (with_leader && c.leader != d.leader) return c.leader > d.leader;
+  if (c.slices != d.slices) return least_free_ ? c.slices < d.slices : c.slices > d.slices;
+  if (by_affinity_ && c.affinity != d.affinity) return c.affinity > d.affinity;
+  if (c.pods != d.pods) return c.pods < d.pods;
+  return tree_.nodes[ix(a)].rank < tree_.nodes[ix(b)].rank;
+}
+
 std::vector<int32_t> Chooser::sorted(std::vector<int32_t> nodes, bool with_leader) const {
-  std::sort(nodes.begin(), nodes.end(),
-            [&](int32_t a, int32_t b) { return before(a, b, with_leader); });
+  std::sort(nodes.begin(), nodes.end(), [&](int32_t a, int32_t b) {
+    return below_ ? before_below(a, b, with_leader) : before(a, b, with_leader);
+  });
   return nodes;
 }
 
@@ -98,9 +117,16 @@ size_t Chooser::best_fit(const std::vector<int32_t>& nodes, int32_t need, int32_
     return with_leader ? u.with_leader : u.plain;
   };
   size_t best = 0;
-  for (size_t i = 1; i < nodes.size(); ++i) {
-    if (with_leader && leader(nodes[i]) < leader(nodes[0])) break;
-    if (by_affinity_ && affinity(nodes[i]) != affinity(nodes[0])) continue;
+  if (by_affinity_ &&
+      below_)  // the most preferred ones go first, even when they do not hold it all
+    for (size_t i = 1; i < nodes.size(); ++i) {
+      if (with_leader && leader(nodes[i]) < leader(nodes[0])) break;
+      if (amount(i) > 0 && affinity(nodes[i]) > affinity(nodes[best])) best = i;
+    }
+  size_t top = best;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (i == top || (with_leader && leader(nodes[i]) < leader(nodes[0]))) continue;
+    if (by_affinity_ && affinity(nodes[i]) != affinity(nodes[top])) continue;
     if (amount(i) >= need && amount(i) < amount(best)) best = i;
   }
   return best;
@@ -155,7 +181,7 @@ std::vector<Chosen> Chooser::spread(const std::vector<int32_t>& nodes, int32_t n
   return out;
 }
 
-std::string Chooser::not_fit(int64_t fit) {
+std::string Chooser::not_fit(int64_t fit, int32_t best) {
   blames_nodes_ = true;
   std::string out = "topology \"" + tree_.topology + "\"";
   int32_t total = shape_.count / shape_.slice_size;
@@ -164,7 +190,8 @@ std::string Chooser::not_fit(int64_t fit) {
     for (size_t i = 0; i < shape_.layers.size(); ++i) {
       const auto& [level, size] = shape_.layers[i];
       int64_t slices = 0;
-      for (int32_t node : tree_.level_nodes[level]) slices += counts_[ix(node)].pods / size;
+      for (int32_t node : tree_.level_nodes[level])
+        if (best < 0 || inside(node, best)) slices += counts_[ix(node)].pods / size;
       out += (i == 0 ? "" : "; ") + std::to_string(slices) + "/" +
              std::to_string(shape_.count / size) + " slice(s) fit on level " + tree_.levels[level];
     }
@@ -225,20 +252,21 @@ bool Chooser::find_level(size_t level) {
   level_ = level;
   if (single_domain(all, need)) return true;
   if (shape_.required) {
-    int32_t most = units(least_free_ ? sorted(all, true).back() : first_, 0).plain;
-    failure_ = not_fit(most);
+    int32_t best = least_free_ ? sorted(all, true).back() : first_;
+    failure_ = not_fit(units(best, 0).plain, best);
     return false;
   }
   if (level > 0 && !shape_.unconstrained) return find_level(level - 1);
   int64_t found = 0;
   current_ = spread(all, need, shape_.leaders, 0, &found);
   if (!current_.empty()) return true;
-  failure_ = not_fit(found);
+  failure_ = not_fit(found, -1);
   return false;
 }
 
 // From the level of the choice down to the lowest.
 bool Chooser::descend() {
+  below_ = true;
   for (size_t level = level_; level + 1 < tree_.levels.size(); ++level) {
     std::vector<Chosen> next;
     if (level < shape_.slice_level && keep_shares_) {
@@ -278,6 +306,7 @@ bool Chooser::balance() {
   keep_shares_ = true;
   if (descend()) return true;
   keep_shares_ = false;
+  below_ = false;
   return false;
 }
 
@@ -292,7 +321,7 @@ Choice Chooser::run() {
   // Not even one slice: there is nothing to place.
   if (shape_.count < shape_.slice_size && shape_.leaders == 0) return out;
   if (!balanced && !descend()) {
-    out.failure = not_fit(0);
+    out.failure = not_fit(0, -1);
     out.blames_nodes = true;
     return out;
   }

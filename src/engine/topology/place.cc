@@ -18,20 +18,22 @@ std::optional<size_t> level_of(const TopologyTree& tree, const std::string& key)
 
 bool wants_slices(const TopologyRequest& t) { return t.slice_topology || !t.slice_layers.empty(); }
 
+// Only its slices say where the pods have to stay.
+bool slice_only(const TopologyRequest& t) {
+  return !t.required && !t.preferred && !t.unconstrained.value_or(false) && wants_slices(t);
+}
+
 // Slice constraints, outermost first: the list of layers, or the single one.
-std::vector<SliceConstraint> slice_constraints(const World& world, const TopologyRequest& t) {
-  if (!t.slice_layers.empty() && world.gate(Gate::kTASMultiLayerTopology)) return t.slice_layers;
+std::vector<SliceConstraint> slice_constraints(const TopologyRequest& t) {
+  if (!t.slice_layers.empty()) return t.slice_layers;
   if (t.slice_topology) return {{*t.slice_topology, t.slice_size.value_or(0)}};
   return {};
 }
 
 // Resolves levels and sizes. Returns what is wrong with the request, "" when nothing is.
-std::string resolve(const World& world, const TopologyTree& tree, const PlaceRequest& r,
-                    PlaceShape& shape) {
+std::string resolve(const TopologyTree& tree, const PlaceRequest& r, PlaceShape& shape) {
   const TopologyRequest& t = r.topology;
   size_t lowest = tree.levels.size() - 1;
-  bool slice_only =
-      !t.required && !t.preferred && !t.unconstrained.value_or(false) && wants_slices(t);
   shape.required = t.required.has_value();
   shape.unconstrained = !t.required && !t.preferred;
   if (t.required || t.preferred) {
@@ -40,10 +42,10 @@ std::string resolve(const World& world, const TopologyTree& tree, const PlaceReq
     if (!level) return "no requested topology level: " + key;
     shape.level = *level;
   } else {
-    shape.level = slice_only ? 0 : lowest;
+    shape.level = slice_only(t) ? 0 : lowest;
   }
   shape.slice_level = lowest;
-  std::vector<SliceConstraint> constraints = slice_constraints(world, t);
+  std::vector<SliceConstraint> constraints = slice_constraints(t);
   for (size_t i = 0; i < constraints.size(); ++i) {
     const SliceConstraint& c = constraints[i];
     auto level = level_of(tree, c.topology);
@@ -148,6 +150,7 @@ class Placer {
   World& world_;
   const PlaceOptions& options_;
   std::map<std::string, AssumedUsage> assumed_;  // by flavor; "" = shared by all flavors on hosts
+  Group blamed_;                                 // whose failure it is
   std::vector<Placement> out_;
 };
 
@@ -182,11 +185,12 @@ std::vector<Placement> Placer::run(const std::vector<PlaceRequest>& requests) {
   for (FlavorId flavor : flavors) {
     TopologyTree* tree = topology_tree(world_, flavor);
     for (const Group& group : groups(requests, flavor)) {
+      blamed_ = group;
       std::string failure = tree == nullptr || tree->levels.empty()
                                 ? "no topology for flavor " + world_.names.text(flavor)
                                 : place_group(*tree, group);
       if (failure.empty()) continue;
-      for (const PlaceRequest* r : group) out_.push_back({r->index, r->name, nullptr, failure});
+      for (const PlaceRequest* r : blamed_) out_.push_back({r->index, r->name, nullptr, failure});
       break;
     }
   }
@@ -222,8 +226,10 @@ std::string Placer::place_group(TopologyTree& tree, const Group& group) {
     return "";
   }
   if (!workers->replaced_node.empty()) {
-    for (const PlaceRequest* r : group)
+    for (const PlaceRequest* r : group) {
+      blamed_ = {r};
       if (std::string failure = replace_node(tree, *r); !failure.empty()) return failure;
+    }
     return "";
   }
   if (workers->extend_previous && workers->previous && !is_stale(tree, *workers) &&
@@ -234,7 +240,7 @@ std::string Placer::place_group(TopologyTree& tree, const Group& group) {
   shape.leader = leader;
   shape.count = workers->count;
   shape.leaders = leader != nullptr ? leader->count : 0;
-  if (std::string wrong = resolve(world_, tree, *workers, shape); !wrong.empty()) return wrong;
+  if (std::string wrong = resolve(tree, *workers, shape); !wrong.empty()) return wrong;
   Choice choice;
   if (std::string failure = search(tree, shape, choice); !failure.empty()) return failure;
   if (leader != nullptr) done(tree, *leader, to_assignment(tree, choice.leaves, true));
@@ -267,7 +273,7 @@ std::string Placer::replace_node(TopologyTree& tree, const PlaceRequest& r) {
   PlaceShape shape;
   shape.workers = &r;
   shape.count = missing;
-  if (std::string wrong = resolve(world_, tree, r, shape); !wrong.empty()) return wrong;
+  if (std::string wrong = resolve(tree, r, shape); !wrong.empty()) return wrong;
   // Pods by domain at a level, over what is kept.
   auto at_level = [&](const TopologyDomain& d, size_t level) {
     int32_t node = tree.leaves[ix(leaf_of(tree, d.values))].node;
@@ -298,6 +304,8 @@ std::string Placer::replace_node(TopologyTree& tree, const PlaceRequest& r) {
     shape.layers = {layers[i]};
     break;
   }
+  // Asked for by its slices alone, and none is whole: nothing says on which level to stay.
+  if (shape.layers.empty() && slice_only(r.topology)) return "topology level not specified";
   shape.slice_size = size;
   if (shape.level > shape.slice_level) shape.level = shape.slice_level;
   Choice choice;
@@ -316,7 +324,7 @@ std::string Placer::extend(TopologyTree& tree, const PlaceRequest& r, const Plac
   PlaceShape shape;
   shape.workers = &r;
   shape.count = r.count;
-  if (std::string wrong = resolve(world_, tree, r, shape); !wrong.empty()) return wrong;
+  if (std::string wrong = resolve(tree, r, shape); !wrong.empty()) return wrong;
   std::vector<TopologyDomain> domains = r.previous->domains;
   if (leader != nullptr) done(tree, *leader, leader->previous);
   if (held >= r.count) {

@@ -275,8 +275,12 @@ void CycleReplay::remove(const std::string& ref) {
   }
   others_.erase(ref);
   if (ref.starts_with("Node/")) return state_->apply(engine::NodeDeleted{ref.substr(5)});
-  if (ref.starts_with("Pod/"))
+  if (ref.starts_with("Pod/")) {
+    // The step retries all queues, also when the pod had ended before and used nothing.
+    state_->apply(
+        engine::ForeignPodChanged{{.key = key_of(ref.substr(4)), .node = "", .requests = {}}});
     return state_->apply(engine::ForeignPodDeleted{key_of(ref.substr(4))});
+  }
   if (ref.starts_with("ClusterQueue/"))
     return state_->apply(engine::ClusterQueueDeleted{ref.substr(13)});
   if (ref.starts_with("Cohort/")) return state_->apply(engine::CohortDeleted{ref.substr(7)});
