@@ -215,8 +215,13 @@ void push_or_update(World& world, WorkloadId id, const Workload* before) {
   QueueRecord& q = world.queues[queue];
   bool waits_here = r.place == Place::kWaiting && r.queue == queue;
   bool was_active = waits_here && !is_aside(world, id);
-  if (waits_here && !was_active && before != nullptr && !changed_in_effect(*before, w))
-    return follow_object(world, id, queue);
+  if (waits_here && !was_active && before != nullptr && !changed_in_effect(*before, w)) {
+    // Any other generation than the judged one gets another look. One of a namespace that the queue
+    // does not select was not judged.
+    bool judged_otherwise =
+        before->generation != w.generation && namespace_matches(world, q, w.key.namespace_);
+    if (!judged_otherwise) return follow_object(world, id, queue);
+  }
   if (r.place != Place::kNone) take_out(world, id);
   if (!was_active && !backoff_expired(world, w)) return put(world, id, queue, kAside);
   if (!was_active && q.spec.strategy == QueueingStrategy::kBestEffortFifo && r.digest.known() &&

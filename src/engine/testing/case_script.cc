@@ -28,9 +28,9 @@ const std::set<std::string> kConfig = {"flavor", "topology", "check",     "cohor
 const std::set<std::string> kCreate = {"pending", "reserved", "admitted"};
 const std::set<std::string> kConditions = {"evict",  "release", "requeued",  "finish", "admit",
                                            "checks", "ready",   "preempted", "hold",   "resume"};
-const std::set<std::string> kOther = {"remove",      "delete", "fail",   "fail-eviction",
-                                      "time",        "retry",  "sample", "consumed",
-                                      "second-pass", "change", "written"};
+const std::set<std::string> kOther = {"wait",          "remove",      "delete", "fail",
+                                      "fail-eviction", "time",        "retry",  "sample",
+                                      "consumed",      "second-pass", "change", "written"};
 
 Taint taint_of(const std::string& text) {
   std::vector<std::string> p = split(text, ':');

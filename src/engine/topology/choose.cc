@@ -42,7 +42,7 @@ class Chooser {
   int32_t leader(int32_t node) const { return counts_[ix(node)].leader; }
 
   bool before(int32_t a, int32_t b, bool with_leader) const;
-  // The same below the chosen level: nothing but the leader's place and what the domain holds.
+  // The same below the chosen level: what the domain holds weighs more than what the pods prefer.
   bool before_below(int32_t a, int32_t b, bool with_leader) const;
   std::vector<int32_t> sorted(std::vector<int32_t> nodes, bool with_leader) const;
   // Of the first ones in the list that have `need`, the one with the least; the first among equals.
@@ -117,8 +117,8 @@ size_t Chooser::best_fit(const std::vector<int32_t>& nodes, int32_t need, int32_
     return with_leader ? u.with_leader : u.plain;
   };
   size_t best = 0;
-  if (by_affinity_ &&
-      below_)  // the most preferred ones go first, even when they do not hold it all
+  // The most preferred ones go first, even when they do not hold it all.
+  if (by_affinity_ && below_)
     for (size_t i = 1; i < nodes.size(); ++i) {
       if (with_leader && leader(nodes[i]) < leader(nodes[0])) break;
       if (amount(i) > 0 && affinity(nodes[i]) > affinity(nodes[best])) best = i;
@@ -168,8 +168,10 @@ std::vector<Chosen> Chooser::spread(const std::vector<int32_t>& nodes, int32_t n
   }
   for (size_t i = 0; remaining > 0 && i < left.size(); ++i) {
     if (!least_free_ && units(left[i], unit).plain >= remaining) {
-      std::vector<int32_t> tail(left.begin() + static_cast<std::ptrdiff_t>(i), left.end());
-      std::swap(left[i], left[i + best_fit(tail, remaining, unit, false)]);
+      auto here = left.begin() + static_cast<std::ptrdiff_t>(i);
+      std::vector<int32_t> tail(here, left.end());
+      auto best = here + static_cast<std::ptrdiff_t>(best_fit(tail, remaining, unit, false));
+      std::rotate(here, best, best + 1);
     }
     int32_t take = std::min(remaining, units(left[i], unit).plain);
     if (take == 0) continue;
