@@ -32,6 +32,13 @@ bool spec_or_reclaimable_changed(const Workload& a, const Workload& b) {
   return false;
 }
 
+bool selects_namespace(const Tables& t, const std::string& queue, const Workload& w) {
+  const ClusterQueue& q = t.queues.at(queue);
+  auto labels = t.namespaces.find(w.key.namespace_);
+  return labels != t.namespaces.end() && q.namespace_selector &&
+         matches(*q.namespace_selector, labels->second);
+}
+
 bool names_flavor(const ClusterQueue& q, const std::string& flavor) {
   for (const ResourceGroup& group : q.groups)
     for (const FlavorQuotas& f : group.flavors)
@@ -113,6 +120,7 @@ void Model::push_or_update(Item& item, const Workload* before) {
   bool was_active = item.place == Item::Place::kActive && item.waits_in == target;
   if (item.place == Item::Place::kInadmissible && item.waits_in == target && before != nullptr &&
       !spec_or_reclaimable_changed(*before, w) &&
+      (before->generation == w.generation || !selects_namespace(t_, target, w)) &&
       same_condition(*before, w, ConditionType::kEvicted) &&
       same_condition(*before, w, ConditionType::kRequeued))
     return;
