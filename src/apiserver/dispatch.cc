@@ -279,7 +279,8 @@ void Core::handle(wire::Request request, std::shared_ptr<wire::ResponseSink> sin
   call->catalog = catalog();
   if (!authenticate(*call)) return;
   const bool anonymous = call->request.identity.user == "system:anonymous";
-  if (anonymous && !open_to_all(call->request.path)) {
+  const bool reads = call->request.method == "GET" || call->request.method == "HEAD";
+  if (anonymous && !(reads && open_to_all(call->request.path))) {
     auto parsed = wire::parse_resource_path(call->request.path);
     if (parsed) call->path = *parsed;
     return reply_error(*call, anonymous_forbidden(*call, parsed.has_value()));
