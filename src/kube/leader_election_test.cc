@@ -89,6 +89,74 @@ TEST(LeaderElection, StepsDownBeforeTheLeaseRunsOut) {
   EXPECT_EQ(a.log, "+-+");
 }
 
+// An executor whose wall clock can jump, as on a machine whose time is set.
+class JumpingExecutor final : public Executor {
+ public:
+  void run(Task task) override { base.run(std::move(task)); }
+  TimerId run_after(Duration delay, Task task) override {
+    return base.run_after(delay, std::move(task));
+  }
+  bool cancel(TimerId id) override { return base.cancel(id); }
+  const Clock& clock() const override { return clock_; }
+  Instant steady_now() const override { return base.steady_now(); }
+
+  VirtualExecutor base;
+  Duration jump{};
+
+ private:
+  struct Jumping final : Clock {
+    explicit Jumping(const JumpingExecutor& e) : executor(e) {}
+    Instant now() const override { return executor.base.clock().now() + executor.jump; }
+    const JumpingExecutor& executor;
+  };
+  Jumping clock_{*this};
+};
+
+TEST(LeaderElection, ClocksMayJump) {
+  LeaseServer server;
+  JumpingExecutor first, second;
+  Candidate a(server, first, "a"), b(server, second, "b");
+  const auto pass = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      first.base.advance(Duration::seconds(1));
+      second.base.advance(Duration::seconds(1));
+    }
+  };
+  a.elector.start();
+  b.elector.start();
+  pass(20);
+  ASSERT_EQ(a.log, "+");
+  for (const int hours : {5, -7, 0}) {
+    second.jump = Duration::seconds(hours * 3600);
+    pass(30);
+    first.jump = Duration::seconds(-hours * 3600);
+    pass(30);
+    EXPECT_EQ(a.log, "+") << hours;
+    EXPECT_EQ(b.log, "") << hours;
+  }
+  // A leader that is cut off is followed in time, whatever its clock says.
+  first.jump = Duration::seconds(1'000'000);
+  a.elector.stop();
+  pass(20);
+  EXPECT_EQ(b.log, "+");
+}
+
+TEST(LeaderElection, RenewsWithOneRequest) {
+  LeaseServer server;
+  VirtualExecutor executor;
+  Candidate a(server, executor, "a");
+  a.elector.start();
+  executor.advance(Duration::seconds(5));
+  server.transport->clear_requests();
+  executor.advance(Duration::seconds(20));
+  for (const wire::Request& request : server.transport->requests())
+    EXPECT_EQ(request.method, "PUT");
+  // Somebody else wrote it meanwhile, without taking it: it is read again and kept.
+  server.lease.at_path({"metadata", "resourceVersion"}) = std::to_string(++server.version);
+  executor.advance(Duration::seconds(30));
+  EXPECT_EQ(a.log, "+");
+}
+
 TEST(LeaderElection, ReleasesAtOnce) {
   LeaseServer server;
   VirtualExecutor executor;

@@ -81,6 +81,19 @@ def control_plane_binaries():
     return folder
 
 
+class RealServer(str):
+    """The path of a real control plane's kubeconfig, with the process that holds it together."""
+
+    def __new__(cls, kubeconfig, process):
+        made = super().__new__(cls, kubeconfig)
+        made.process = process
+        return made
+
+    def restart_api_server(self):
+        """Kills it, and starts it again with what it had stored."""
+        self.process.send_signal(signal.SIGUSR1)
+
+
 @contextlib.contextmanager
 def real(*flags):
     """A real control plane (etcd, kube-apiserver, controller manager, scheduler); None where it cannot be had."""
@@ -97,6 +110,6 @@ def real(*flags):
         kubeconfig = pathlib.Path(work) / "kubeconfig"
         try:
             wait_until(kubeconfig.exists, "the real control plane", 180, process, log)
-            yield str(kubeconfig)
+            yield RealServer(kubeconfig, process)
         finally:
             stop(process)

@@ -25,6 +25,13 @@ bool set_by_scheduler(std::string_view reason, bool granular) {
   return std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
 }
 
+// The scheduler's reason for a namespace that its ClusterQueue does not take. Kueue replaces it by
+// PendingEvaluation, which tells nobody why the workload waits.
+bool wrong_namespace(const api::meta::Condition* condition) {
+  return condition != nullptr && condition->reason == kMisconfigured &&
+         condition->message == "workload namespace doesn't match ClusterQueue selector";
+}
+
 bool may_tell_bypass(std::string_view reason) {
   return reason.empty() || reason == kDeactivated || reason == kPendingEvaluation ||
          reason == kSuspended || reason == kPendingLegacy;
@@ -267,7 +274,8 @@ bool WorkloadReconciler::sync_pending(v1beta2::Workload& workload, const Queues&
       changed |= bridge::unset_quota_reservation(
           workload, engine::reason_text(*bypass), engine::legacy_reason_text(*bypass),
           "Bypassed scheduling evaluation because an equivalent workload recently failed", status);
-    } else if ((condition != nullptr || explicit_status) && !set_by_scheduler(reason, observed)) {
+    } else if ((condition != nullptr || explicit_status) && !set_by_scheduler(reason, observed) &&
+               !wrong_namespace(condition)) {
       changed |= bridge::unset_quota_reservation(workload, kPendingEvaluation, kPendingLegacy,
                                                  kPendingText, status);
     } else if (condition != nullptr &&
