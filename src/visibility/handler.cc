@@ -80,14 +80,20 @@ bool known_version(std::string_view version) {
   return std::find(std::begin(kVersions), std::end(kVersions), version) != std::end(kVersions);
 }
 
-// Of PendingWorkloads, with the one operation each queue has.
+// Of PendingWorkloads, with the one operation each queue has. Both versions have the same fields;
+// there are tables of the newer one, so the older is that under its own name.
 Value openapi_of(std::string_view version) {
+  constexpr std::string_view kTables = kVersions[0];
   std::vector<const schema::ResourceInfo*> infos;
   for (const schema::ResourceInfo* info : api::other_resources())
-    if (info->group == kGroup && info->version == version) infos.push_back(info);
-  Value document = schema::openapi_document(kGroup, version, infos, &api::find_type);
+    if (info->group == kGroup && info->version == kTables) infos.push_back(info);
+  Value document = schema::openapi_document(kGroup, kTables, infos, &api::find_type);
   document["info"]["title"] = "Kueue visibility-server";
-  return document;
+  if (version == kTables) return document;
+  std::string text = json::write(document);
+  for (size_t at = text.find(kTables); at != std::string::npos; at = text.find(kTables, at))
+    text.replace(at, kTables.size(), version);
+  return json::parse(text).value();
 }
 
 Value openapi_index() {

@@ -204,9 +204,15 @@ TEST_F(VisibilityTest, Discovery) {
             R"("kind":"PendingWorkloadsSummary","verbs":["get"]})");
   EXPECT_NE(get("/openapi/v3").find_path({"paths", "apis/visibility.kueue.x-k8s.io/v1beta2"}),
             nullptr);
-  const std::string document = as_admin("/openapi/v3/apis/visibility.kueue.x-k8s.io/v1beta2").body;
-  EXPECT_NE(document.find("PendingWorkloadsSummary"), std::string::npos);
-  EXPECT_NE(document.find("Kueue visibility-server"), std::string::npos);
+  for (const std::string version : {"v1beta1", "v1beta2"}) {
+    SCOPED_TRACE(version);
+    const std::string document =
+        as_admin("/openapi/v3/apis/visibility.kueue.x-k8s.io/" + version).body;
+    EXPECT_NE(document.find("PendingWorkloadsSummary"), std::string::npos);
+    EXPECT_NE(document.find("positionInLocalQueue"), std::string::npos);
+    EXPECT_NE(document.find("Kueue visibility-server"), std::string::npos);
+    EXPECT_EQ(document.find(version == "v1beta1" ? "v1beta2" : "v1beta1"), std::string::npos);
+  }
 }
 
 TEST_F(VisibilityTest, NobodySeesWithoutPermission) {
