@@ -391,6 +391,8 @@ void Runtime::watch_for_sync() {
         lead();
       },
       [this] {
+        // What was stopped is not started again: the lease is for a process that works.
+        elector->stop();
         leading = false;
         admission.stop();
         for (kube::Controller* each : all_) each->stop();

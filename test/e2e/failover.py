@@ -308,7 +308,7 @@ class Chaos:
     def play(self, fault):
         leader = self.wait(self.leader, "a leader", 30)
         other = next(r for r in self.replicas if r is not leader)
-        self.wait(other.ready, f"replica {other.name} to be ready", 30)
+        self.wait(lambda: other.revive() or other.ready(), f"replica {other.name} to be ready", 30)  # it may only now have ended
         self.add_jobs(8)
         before = self.finished()
         self.wait(lambda: self.finished() > before, "some work to be under way", 30)
