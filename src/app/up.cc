@@ -4,7 +4,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <string_view>
 
 #include "app/playground.h"
 #include "base/log.h"
@@ -42,6 +45,45 @@ PlaygroundOptions options_of(const cli::Arguments& arguments) {
   return options;
 }
 
+// Until everything is ready a signal ends the process at once: nothing has been acknowledged that
+// is not on disk, and waiting for a large folder to be read helps nobody. Afterwards it ends
+// wait().
+class StopSignal {
+ public:
+  StopSignal()
+      : watch_(loop_, {SIGINT, SIGTERM, SIGHUP}, [this](int signal) { on_signal(signal); }) {
+    loop_.start("kueue-signals");
+  }
+  ~StopSignal() { loop_.stop(); }
+
+  void ready() {
+    std::lock_guard lock(mutex_);
+    ready_ = true;
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return stop_; });
+  }
+
+ private:
+  void on_signal(int signal) {
+    std::lock_guard lock(mutex_);
+    if (!ready_) {
+      constexpr std::string_view kText = "Stopped before it was ready.\n";
+      [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, kText.data(), kText.size());
+      _exit(128 + signal);
+    }
+    stop_ = true;
+    changed_.notify_all();
+  }
+
+  net::Loop loop_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ready_ = false, stop_ = false;
+  net::SignalWatch watch_;
+};
+
 std::string greeting(const Playground& playground, bool colours) {
   const PlaygroundOptions& options = playground.options();
   std::string out =
@@ -68,8 +110,7 @@ int run_up(const cli::Arguments& arguments, cli::Terminal& terminal) {
   logging.verbosity = static_cast<int>(arguments.number("verbosity")) - 1;
   configure_logging(logging);
 
-  net::Loop signals;
-  net::SignalWatch watch(signals, {SIGINT, SIGTERM, SIGHUP}, [&](int) { signals.stop(); });
+  StopSignal signal;
   PlaygroundOptions options = options_of(arguments);
   if (const int64_t port = arguments.number("port"); port > 65535 || port < 0) {
     terminal.err("error: invalid value for --port: must be from 0 to 65535\n");
@@ -82,8 +123,9 @@ int run_up(const cli::Arguments& arguments, cli::Terminal& terminal) {
     terminal.err("error: " + playground.error().message + "\n");
     return playground.error().code == ErrorCode::kInvalid ? cli::kUsage : cli::kFailed;
   }
+  signal.ready();
   terminal.out(greeting(**playground, terminal.colours()));
-  signals.run();
+  signal.wait();
   terminal.out("Stopping.\n");
   (*playground)->stop();
   return cli::kOk;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -63,6 +64,29 @@ struct HttpServer::Core final : Loop::FdHandler, std::enable_shared_from_this<Ht
   void stop(Duration grace);
 };
 
+namespace {
+
+// Errors of accept() that tell of the connection that was to be taken, not of the listener.
+bool is_of_one_connection(int error) {
+  switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPROTO:
+    case EPERM:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 void HttpServer::Core::begin() {
   std::weak_ptr<Core> weak = weak_from_this();
   shared->forget = [weak](Loop* loop, ServerConnection* connection) {
@@ -81,13 +105,19 @@ void HttpServer::Core::on_ready(uint32_t) {
   for (int i = 0; i < 64; ++i) {
     const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-      if (errno != EMFILE && errno != ENFILE) return;
-      // Out of descriptors: look again when some may have been freed, instead of spinning.
-      log("out of file descriptors: new connections wait");
+      const int error = errno;
+      if (error == EAGAIN || error == EWOULDBLOCK) return;
+      if (is_of_one_connection(error)) continue;
+      // No descriptors, no memory, or the socket is broken: look again later instead of spinning. A
+      // broken socket reports itself whatever is asked for, so the loop must not see it meanwhile.
+      log(error == EMFILE || error == ENFILE
+              ? std::string("out of file descriptors: new connections wait")
+              : std::string("cannot take a new connection: ") + strerror(error));
       Loop* loop = lanes.front()->loop;
-      loop->modify(listener, 0);
+      loop->remove(listener);
       loop->after(Duration::millis(100), [self = shared_from_this(), loop] {
-        if (!self->stopped) loop->modify(self->listener, EPOLLIN);
+        if (self->stopped) return;
+        loop->add(self->listener, EPOLLIN, self.get());
       });
       return;
     }

@@ -1,8 +1,11 @@
 #include "net/http_server.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <atomic>
+#include <ctime>
 #include <thread>
 
 #include "net/testing.h"
@@ -203,6 +206,49 @@ TEST_P(BothTransports, ManyStreams) {
   for (auto& one : collectors) EXPECT_TRUE(one->wait_data("round 4\n"));
   for (auto& stream : streams) stream->end_stream();
   for (auto& one : collectors) EXPECT_TRUE(one->wait_end());
+}
+
+// The descriptor of this process that listens on the port; -1 when there is none.
+int listening_socket(uint16_t port) {
+  for (int fd = 3; fd < 1024; ++fd) {
+    int listens = 0;
+    socklen_t size = sizeof listens;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) continue;
+    sockaddr_in address{};
+    size = sizeof address;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+        address.sin_family == AF_INET && ntohs(address.sin_port) == port)
+      return fd;
+  }
+  return -1;
+}
+
+TEST(HttpServer, ABrokenListenerIsToldAndDoesNotSpin) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> told;
+  TestServer server(echo, false, [&](ServerOptions& options) {
+    options.log = [&](const std::string& line) {
+      std::lock_guard lock(mutex);
+      told.push_back(line);
+      changed.notify_all();
+    };
+  });
+  const int listener = listening_socket(server.port());
+  ASSERT_GE(listener, 0);
+  const auto cpu_ms = [] {
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return used.tv_sec * 1000 + used.tv_nsec / 1'000'000;
+  };
+  const auto before = cpu_ms();
+  shutdown(listener, SHUT_RD);
+  {
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(10), [&] { return told.size() >= 5; }));
+    EXPECT_EQ(told[0], "cannot take a new connection: Invalid argument");
+  }
+  EXPECT_LT(cpu_ms() - before, 200) << "five looks, 100 ms apart";
 }
 
 TEST(HttpServer, SlowReaderLosesItsStream) {

@@ -59,12 +59,13 @@ def newer_folder(args):
             Raw(kubeconfig).create(CONFIG_MAPS, config_map("kept"))
         database = work / "data/state.db"
         with contextlib.closing(sqlite3.connect(database)) as db:
+            own = db.execute("PRAGMA user_version").fetchone()[0]
             db.execute("PRAGMA user_version=99")
         before = database.read_bytes()
         fails(up_command(args, work, work / "data"), 1, "newer version", "99", str(work / "data"))
         check(database.read_bytes() == before, "the folder of a newer version was changed")
         with contextlib.closing(sqlite3.connect(database)) as db:
-            db.execute("PRAGMA user_version=1")
+            db.execute(f"PRAGMA user_version={own}")
         with up(args, work / "data") as (kubeconfig, _, _):
             Raw(kubeconfig).get(f"{CONFIG_MAPS}/kept")
 
@@ -104,6 +105,8 @@ def damage_cases(path):
         "a row that is no JSON": sql("UPDATE objects SET value='garbage' WHERE key='default/kept'"),
         "a row cut short": sql("UPDATE objects SET value=substr(value, 1, length(value) / 2) WHERE key='default/kept'"),
         "a row without its version": sql("UPDATE objects SET value='{}' WHERE key='default/kept'"),
+        "a flipped letter in a value": sql("UPDATE objects SET value=CAST(replace(CAST(value AS TEXT), 'xxx', 'xyx') AS BLOB) "
+                                           "WHERE key='default/kept-7'"),
         "a row that is a list": sql("UPDATE objects SET value='[]' WHERE key='default/kept'"),
     }
 
@@ -312,6 +315,24 @@ def signal_while_starting(args):
                     process.kill()
                     process.wait()
             shutil.rmtree(work / "data", ignore_errors=True)
+        # It also ends while it waits: here for the database, which SQLite waits for five seconds.
+        with up(args, work / "data", "--no-manager"):
+            pass
+        with contextlib.closing(sqlite3.connect(work / "data/state.db", isolation_level=None)) as db:
+            db.execute("PRAGMA journal_mode=DELETE")
+            db.execute("BEGIN EXCLUSIVE")
+            (work / "data/up.lock").unlink()
+            process = subprocess.Popen(up_command(args, work, work / "data"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                       stdin=subprocess.DEVNULL)
+            try:
+                wait((work / "data/up.lock").exists, "the folder", 20, process)
+                process.send_signal(signal.SIGTERM)
+                output, _ = process.communicate(timeout=20)
+                check(process.returncode == 143 and b"before it was ready" in output, f"{process.returncode}: {output[-500:]}")
+            finally:
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
 
 
 def bad_files_and_flags(args):
