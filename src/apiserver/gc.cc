@@ -1,6 +1,7 @@
 #include "apiserver/gc.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "apiserver/core.h"
 #include "apiserver/json_scan.h"
@@ -30,6 +31,10 @@ bool has_finalizer(std::string_view bytes, std::string_view name) {
 
 bool being_deleted(std::string_view bytes) {
   return !scan_string(bytes, {"metadata", "deletionTimestamp"}).empty();
+}
+
+bool mentions(std::string_view text, std::string_view word) {
+  return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
 }
 
 void erase_string(json::Value& object, std::string_view list, std::string_view text) {
@@ -65,6 +70,10 @@ std::set<Collector::Place> Collector::dependents(const std::string& uid) const {
 void Collector::load() {
   for (const std::string& collection : core_.store->collections())
     for (const auto& [key, stored] : core_.store->snapshot(collection, "").items) {
+      // Nearly all objects have neither, which is seen faster than where they would stand.
+      if (!mentions(stored->bytes, "\"ownerReferences\"") &&
+          !mentions(stored->bytes, "\"deletionTimestamp\""))
+        continue;
       const Place place{collection, key};
       const bool owned = !scan_path(stored->bytes, {"metadata", "ownerReferences"}).empty();
       if (owned) {

@@ -19,18 +19,21 @@ namespace kueue::apiserver {
 class SqliteLog {
  public:
   // The layout of the file that this program writes.
-  static constexpr int kFormat = 1;
+  static constexpr int kFormat = 2;
 
   // Opens or makes `folder`/state.db and takes the folder's lock. kUnavailable: cannot be
   // used, is in use, has a newer format, or is not ours.
   static Result<std::unique_ptr<SqliteLog>> open(const std::string& folder);
   ~SqliteLog();
 
+  // What its checksum says of a row.
+  enum class Sum : uint8_t { kNone, kRight, kWrong };
   struct Row {
     std::string_view collection;
     std::string_view key;
     uint64_t revision = 0;
     std::string_view value;
+    Sum sum = Sum::kNone;
   };
   Result<void> load(const std::function<void(const Row&)>& row,
                     const std::function<void(std::string_view key, std::string_view value)>& meta);

@@ -18,12 +18,14 @@ constexpr std::string_view kRevisionKey = "revision";
 // Why a row cannot be what was written, "" when it can. SQLite notices damage to its pages' order,
 // not to what they hold.
 std::string damage(const SqliteLog::Row& row) {
+  if (row.sum == SqliteLog::Sum::kRight) return {};
   if (!row.value.starts_with('{') || !well_formed(row.value)) return "it is no JSON object";
   const std::string_view metadata = scan_path(row.value, {"metadata"});
   if (scan_string(metadata, {"resourceVersion"}) != std::to_string(row.revision))
     return "its resourceVersion is not " + std::to_string(row.revision);
   if (object_key(scan_string(metadata, {"namespace"}), scan_string(metadata, {"name"})) != row.key)
     return "its name is another";
+  if (row.sum == SqliteLog::Sum::kWrong) return "it does not match its checksum";
   return {};
 }
 
