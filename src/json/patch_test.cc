@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+
 #include "json/json.h"
 
 namespace kueue::json {
@@ -97,6 +100,59 @@ TEST(JsonPatch, Bounded) {
   auto refused = apply_json_patch(Value(), Value(list));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kTooLarge);
+}
+
+Value removals(const std::function<std::string(int)>& path, int count) {
+  Array patch;
+  for (int i = 0; i < count; ++i)
+    patch.push_back(Value::object({{"op", "remove"}, {"path", path(i)}}));
+  return patch;
+}
+
+TEST(JsonPatch, RemovesManyMembersInOnePass) {
+  constexpr int kMembers = 200'000, kGone = 10'000;
+  Object members;
+  for (int i = 0; i < kMembers; ++i) members.append("k" + std::to_string(i), i);
+  const Value document = Value::object({{"data", Value(std::move(members))}});
+  const auto path = [](int i) { return "/data/k" + std::to_string(i * 3); };
+  Value patch = removals(path, kGone);
+  auto got = apply_json_patch(document, patch);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  const Object& left = got->find("data")->as_object();
+  EXPECT_EQ(left.size(), static_cast<size_t>(kMembers - kGone));
+  EXPECT_FALSE(left.contains("k0"));
+  EXPECT_TRUE(left.contains("k1"));
+  EXPECT_FALSE(left.contains("k29997"));
+  EXPECT_EQ(left.begin()->first, "k1");
+
+  // What was removed is gone for the operations behind it.
+  patch.as_array()[1] = Value::object({{"op", "remove"}, {"path", "/data/k0"}});
+  EXPECT_FALSE(apply_json_patch(document, patch).ok());
+  patch.as_array()[1] = Value::object({{"op", "replace"}, {"path", "/data/k0"}, {"value", 1}});
+  EXPECT_FALSE(apply_json_patch(document, patch).ok());
+  patch.as_array()[1] = Value::object({{"op", "add"}, {"path", "/data/k0"}, {"value", 1}});
+  patch.as_array()[2] = Value::object({{"op", "remove"}, {"path", "/data/k0"}});
+  got = apply_json_patch(document, patch);
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  EXPECT_EQ(got->find("data")->as_object().size(), static_cast<size_t>(kMembers - kGone + 1));
+}
+
+TEST(JsonPatch, WorkIsBounded) {
+  const Value list = Value::object({{"a", Value(Array(300'000, Value(1)))}});
+  const auto got = apply_json_patch(list, removals([](int) { return "/a/0"; }, 10'000));
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.error().code, ErrorCode::kTooLarge);
+  EXPECT_NE(got.error().message.find("at \"/a/0\""), std::string::npos) << got.error().message;
+  const Value small = Value::object({{"a", Value(Array(10'000, Value(1)))}});
+  EXPECT_TRUE(apply_json_patch(small, removals([](int) { return "/a/0"; }, 10'000)).ok());
+
+  // In turn from two objects: no two removals go together.
+  Object members;
+  for (int i = 0; i < 100'000; ++i) members.append("k" + std::to_string(i), i);
+  const Value two = Value::object({{"a", Value(members)}, {"b", Value(members)}});
+  const auto turns = [](int i) { return (i % 2 == 0 ? "/a/k" : "/b/k") + std::to_string(i / 2); };
+  EXPECT_FALSE(apply_json_patch(two, removals(turns, 10'000)).ok());
+  EXPECT_TRUE(apply_json_patch(two, removals(turns, 500)).ok());
 }
 
 TEST(MergePatch, AppliesAndDiffs) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "json/json.h"
 #include "schema/walk.h"
@@ -190,8 +191,11 @@ class Merger {
     const json::Array* order = directive(patch, kOrderPrefix, field.name);
     json::Array merged = base;
     if (deleted != nullptr) {
+      // Equal values have equal texts.
+      std::unordered_set<std::string> texts;
+      for (const json::Value& item : *deleted) texts.insert(json::write_sorted(item));
       std::erase_if(merged, [&](const json::Value& item) {
-        return std::find(deleted->begin(), deleted->end(), item) != deleted->end();
+        return texts.contains(json::write_sorted(item));
       });
     }
     json::Array plain;  // items of the patch that are no directives

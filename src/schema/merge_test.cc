@@ -66,6 +66,9 @@ constexpr Type kPod{.kind = Kind::kStruct, .fields = kPodFields};
 constexpr Field kTemplateFields[] = {{.name = "metadata", .type = &kMetaType},
                                      {.name = "spec", .type = &kPod}};
 constexpr Type kTemplate{.kind = Kind::kStruct, .fields = kTemplateFields};
+constexpr Field kListMetaFields[] = {
+    {.name = "finalizers", .type = &kStringList, .patch_strategy = PatchStrategy::kMerge}};
+constexpr Type kListMeta{.kind = Kind::kStruct, .fields = kListMetaFields};
 constexpr Field kSpecFields[] = {
     {.name = "replicas", .type = &kInt32Type},
     {.name = "strategy", .type = &kAnyStruct, .patch_strategy = PatchStrategy::kRetainKeys},
@@ -125,6 +128,23 @@ TEST(StrategicMerge, AnswersAsKubeApiserverDoes) {
     ++merged;
   }
   EXPECT_GT(merged, 38);
+}
+
+TEST(StrategicMerge, ManyDeletionsTakeOnePass) {
+  constexpr int kItems = 200'000;
+  json::Array items, gone;
+  for (int i = 0; i < kItems; ++i) {
+    items.emplace_back("f-" + std::to_string(i));
+    if (i % 2 == 0) gone.emplace_back("f-" + std::to_string(kItems - 1 - i));
+  }
+  json::Value live, patch;
+  live["finalizers"] = std::move(items);
+  patch["$deleteFromPrimitiveList/finalizers"] = std::move(gone);
+  const auto merged = strategic_merge(kListMeta, live, patch);
+  ASSERT_TRUE(merged.ok()) << merged.error().message;
+  const json::Array& left = merged->find("finalizers")->as_array();
+  ASSERT_EQ(left.size(), static_cast<size_t>(kItems / 2));
+  EXPECT_EQ(left[1], json::Value("f-2"));
 }
 
 }  // namespace
