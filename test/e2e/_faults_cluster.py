@@ -204,15 +204,17 @@ def flood(args):
 
 def idle(process, what, seconds=2.0, most=0.2):
     """Sooner or later the process uses next to no CPU: at most `most` of one over `seconds`."""
-    until = time.monotonic() + 60
-    while True:
+    before, started = cpu_seconds(process.pid), time.monotonic()
+
+    def calm():
+        nonlocal before, started
+        passed = time.monotonic() - started
+        if passed < seconds:
+            return False
+        share = (cpu_seconds(process.pid) - before) / passed
         before, started = cpu_seconds(process.pid), time.monotonic()
-        while time.monotonic() < started + seconds:  # measured over a span: there is no condition to wait for
-            time.sleep(0.05)
-        share = (cpu_seconds(process.pid) - before) / (time.monotonic() - started)
-        if share <= most:
-            return
-        check(time.monotonic() < until, f"with {what} it uses {share:.2f} CPUs")
+        return share <= most
+    wait(calm, f"the process to use less than {most} CPUs with {what}", 60, process)
 
 
 def blocked_heads_are_quiet(args):
@@ -237,11 +239,9 @@ def blocked_heads_are_quiet(args):
         wait(lambda: len(workloads(raw)) == 301, "the Workloads")
         idle(process, "blocked heads")
         version = int(raw.get(WORKLOADS)["metadata"]["resourceVersion"])
-        started = time.monotonic()
-        while time.monotonic() < started + 2:
-            time.sleep(0.05)
+        idle(process, "blocked heads", seconds=2)
         written = int(raw.get(WORKLOADS)["metadata"]["resourceVersion"]) - version
-        check(written < 10, f"{written} writes in 2 s while nothing can change")
+        check(written < 10, f"{written} writes in some 2 s while nothing can change")
         check(not any(is_true(w, "QuotaReserved") for w in workloads(raw).values()), "something was admitted past its head")
         check(raw.send("DELETE", f"{JOBS}/head?propagationPolicy=Background").ok, "cannot delete the head")
         wait(lambda: sum(is_true(w, "QuotaReserved") for n, w in workloads(raw).items() if n.startswith("strict-")) >= 4, "those behind the head", 30,
@@ -400,9 +400,11 @@ def webhooks_that_refuse(args):
                 raw.create(hooks, configuration(path, resources=("workloads", "workloads/status"), group="kueue.x-k8s.io"))
                 raw.create(JOBS, job(name, "local"))
                 before, started = cpu_seconds(process.pid), time.monotonic()
-                while time.monotonic() < started + 3:
+
+                def refused_for_a_while(name=name, started=started):
                     check(not is_true(raw.get(f"{JOBS}/{name}"), "Complete"), "a Job ran whose Workload was refused")
-                    time.sleep(0.2)
+                    return time.monotonic() >= started + 3
+                wait(refused_for_a_while, "refusals", 30, process, log)
                 share = (cpu_seconds(process.pid) - before) / (time.monotonic() - started)
                 check(share < 0.7, f"with refused writes it uses {share:.2f} CPUs")
                 check(raw.send("DELETE", f"{hooks}/bad").ok, "cannot delete the configuration")
