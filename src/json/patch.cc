@@ -15,10 +15,8 @@ constexpr size_t kMaxOperations = 10'000;
 // has the same limit.
 constexpr size_t kMaxCopiedBytes = 3u << 20;
 
-// Inserting and removing moves what stands behind. A hundred million such moves take about a
-// second, and ten thousand operations on a list of ten thousand stay below that.
-constexpr size_t kMaxShifted = 100'000'000;
-constexpr size_t kPassCosts = 16;  // as much as so many removals one by one
+// One pass over all members of an object costs as much as so many removals of one.
+constexpr size_t kPassCosts = 16;
 
 // The unescaped tokens of a JSON pointer; nullopt when it is malformed.
 std::optional<std::vector<std::string>> parse_pointer(std::string_view text) {
@@ -74,7 +72,8 @@ using Tokens = std::vector<std::string>;
 
 class JsonPatch {
  public:
-  explicit JsonPatch(Value document) : document_(std::move(document)) {}
+  JsonPatch(Value document, size_t max_moves)
+      : document_(std::move(document)), max_moves_(max_moves) {}
 
   Result<void> apply(const Value& operation, size_t index) {
     index_ = index;
@@ -198,11 +197,11 @@ class JsonPatch {
   // `count` items or members are about to move by one place.
   Result<void> shift(size_t count) {
     shifted_ += count;
-    if (shifted_ <= kMaxShifted) return {};
+    if (shifted_ <= max_moves_) return {};
     return make_error(ErrorCode::kTooLarge,
                       "operation " + std::to_string(index_) + " at \"" + path_ +
                           "\": the patch moves the items behind it more than " +
-                          std::to_string(kMaxShifted) +
+                          std::to_string(max_moves_) +
                           " times in all; replace the whole list or object instead");
   }
 
@@ -245,6 +244,7 @@ class JsonPatch {
   }
 
   Value document_;
+  const size_t max_moves_;
   size_t index_ = 0;
   size_t copied_ = 0;
   size_t shifted_ = 0;
@@ -255,7 +255,7 @@ class JsonPatch {
 
 }  // namespace
 
-Result<Value> apply_json_patch(const Value& document, const Value& patch) {
+Result<Value> apply_json_patch(const Value& document, const Value& patch, size_t max_moves) {
   if (!patch.is_array())
     return make_error(ErrorCode::kBadRequest, "a JSON patch must be an array of operations");
   const Array& operations = patch.as_array();
@@ -264,7 +264,7 @@ Result<Value> apply_json_patch(const Value& document, const Value& patch) {
                                                 std::to_string(kMaxOperations) + ", got " +
                                                 std::to_string(operations.size()));
   }
-  JsonPatch work(document);
+  JsonPatch work(document, max_moves);
   for (size_t i = 0; i < operations.size(); ++i) KUEUE_TRY(work.apply(operations[i], i));
   return work.take();
 }

