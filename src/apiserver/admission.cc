@@ -103,7 +103,7 @@ struct Outcome {
 Result<Outcome> invoke(Call& call, const Attempt& attempt, const Webhook& webhook,
                        const Served& version) {
   Core& core = *call.core;
-  const std::string uid = new_uid();
+  const std::string uid = core.new_uid();
   const auto failed = [&](std::string_view why) -> Result<Outcome> {
     const std::string text = "failed calling webhook \"" + webhook.name + "\": " + std::string(why);
     if (webhook.ignore_failures) return Outcome{};

@@ -98,7 +98,7 @@ Result<json::Value> convert_by_webhook(Core& core, const Resource& resource, jso
     return make_error(ErrorCode::kInternal, "conversion webhook for " + from + ", Kind=" +
                                                 resource.kind + " failed: " + std::string(why));
   };
-  const std::string uid = new_uid();
+  const std::string uid = core.new_uid();
   const json::Value original = object;
   json::Value review = json::Value::object(
       {{"kind", "ConversionReview"},

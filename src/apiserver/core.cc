@@ -20,8 +20,12 @@ constexpr int64_t kBookmarkSeconds = 60;
 
 }  // namespace
 
-std::string new_uid() {
-  std::string bytes = random_bytes(16);
+std::string Core::random(size_t n) const {
+  return options.random ? options.random(n) : random_bytes(n);
+}
+
+std::string Core::new_uid() const {
+  std::string bytes = random(16);
   bytes[6] = static_cast<char>((bytes[6] & 0x0f) | 0x40);
   bytes[8] = static_cast<char>((bytes[8] & 0x3f) | 0x80);
   constexpr char kHex[] = "0123456789abcdef";
@@ -36,25 +40,28 @@ std::string new_uid() {
   return uid;
 }
 
-std::string random_suffix(size_t n) {
+std::string Core::random_suffix(size_t n) const {
   // No vowels and none that look alike, as in Kubernetes.
   constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   std::string out;
-  for (const char c : random_bytes(n))
-    out += kLetters[static_cast<unsigned char>(c) % kLetters.size()];
+  for (const char c : random(n)) out += kLetters[static_cast<unsigned char>(c) % kLetters.size()];
   return out;
 }
 
 Core::Core(Options o)
     : options(std::move(o)),
       hub(options.watch_history),
-      workers(options.webhook_threads),
-      background(1),
+      timers(options.threaded ? nullptr : options.clock),
+      workers(options.threaded ? options.webhook_threads : 0),
+      background(options.threaded ? 1 : 0),
       clock_(options.clock != nullptr ? options.clock : &system_clock()) {}
 
 Core::~Core() { stop(); }
 
 Result<void> Core::open() {
+  if (!options.threaded && (!options.memory || options.clock == nullptr))
+    return make_error(ErrorCode::kBadRequest,
+                      "without threads: memory mode and a clock are needed");
   std::unique_ptr<SqliteLog> log;
   if (!options.memory) {
     if (options.data_dir.empty())
@@ -67,7 +74,8 @@ Result<void> Core::open() {
                           [this](uint64_t revision) {
                             hub.reset(revision);
                             if (crds != nullptr) crds->refresh();
-                          }));
+                          },
+                          options.threaded));
   KUEUE_TRY(make_keys());
   collector = std::make_unique<Collector>(*this);
   namespaces = std::make_unique<Namespaces>(*this);
@@ -78,7 +86,7 @@ Result<void> Core::open() {
   admission->load();
   collector->load();
   hub.set_observer([this](const Change& change) { observe(change); });
-  hub.start(store->loaded_revision(), store->first_revision());
+  hub.start(store->loaded_revision(), store->first_revision(), options.threaded);
   KUEUE_TRY(bootstrap_objects(*this));
   namespaces->load();
   timers.after(Duration::seconds(kBookmarkSeconds), [this] { tick(); });
@@ -88,7 +96,7 @@ Result<void> Core::open() {
 Result<void> Core::make_keys() {
   token_key_ = store->meta(kTokenKey);
   if (token_key_.empty()) {
-    token_key_ = random_bytes(32);
+    token_key_ = random(32);
     KUEUE_TRY(store->set_meta(kTokenKey, token_key_));
   }
   return {};
@@ -105,6 +113,10 @@ void Core::tick() {
   hub.send_progress();
   collector->expire_events();
   timers.after(Duration::seconds(kBookmarkSeconds), [this] { tick(); });
+}
+
+bool Core::work() {
+  return store->work() || hub.work() || background.work() || workers.work() || timers.work();
 }
 
 void Core::stop() {

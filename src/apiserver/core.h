@@ -31,6 +31,8 @@ class Core {
   ~Core();
   Result<void> open();
   void stop();
+  // Server::work().
+  bool work();
 
   void handle(wire::Request request, std::shared_ptr<wire::ResponseSink> sink);
 
@@ -63,6 +65,11 @@ class Core {
   std::unique_ptr<Admission> admission;
   std::unique_ptr<OpenApiDocuments> openapi;
 
+  // A random version 4 UUID.
+  std::string new_uid() const;
+  // n random characters that names may end with.
+  std::string random_suffix(size_t n) const;
+
   struct Counters {
     std::atomic<uint64_t> requests = 0;
     std::atomic<uint64_t> failures = 0;
@@ -70,6 +77,7 @@ class Core {
   Counters counters;
 
  private:
+  std::string random(size_t n) const;
   Result<void> make_keys();
   Result<void> bootstrap();
   void observe(const Change& change);
@@ -83,10 +91,5 @@ class Core {
   std::string token_key_;
   std::atomic<bool> stopping_ = false;
 };
-
-// Random bytes from the operating system as a version 4 UUID.
-std::string new_uid();
-// n characters that names may end with.
-std::string random_suffix(size_t n);
 
 }  // namespace kueue::apiserver

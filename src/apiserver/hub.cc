@@ -37,11 +37,11 @@ const std::string& EventTexts::get(std::string_view view,
   return texts_.back().second;
 }
 
-void Hub::start(uint64_t loaded, uint64_t first) {
+void Hub::start(uint64_t loaded, uint64_t first, bool threaded) {
   loaded_ = loaded;
   first_ = first;
   published_ = first;
-  thread_ = std::thread([this] { run(); });
+  if (threaded) thread_ = std::thread([this] { run(); });
 }
 
 Hub::Channel& Hub::channel(std::string_view collection) {
@@ -187,41 +187,51 @@ size_t Hub::subscribers() const {
 
 void Hub::run() {
   while (true) {
-    std::vector<Change> changes;
-    std::vector<std::pair<std::string, std::shared_ptr<const List>>> lists;
-    uint64_t published = 0;
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || progress_wanted_ || !queue_.empty(); });
-      if (stopping_ && queue_.empty()) return;
-      // A subscriber that joins now must find in the ring what it will not be handed below: one
-      // change at a time.
-      if (!queue_.empty()) {
-        changes.push_back(std::move(queue_.front()));
-        queue_.pop_front();
-        remember(channel(*changes.front().collection), changes.front());
-        published_ = changes.front().revision;
-        auto list = channel(*changes.front().collection).list;
-        lists.emplace_back(*changes.front().collection, std::move(list));
-      } else {
-        progress_wanted_ = false;
-        published = published_;
-        for (const auto& [name, channel] : channels_) lists.emplace_back(name, channel.list);
-      }
-    }
-    if (!changes.empty() && observer_) observer_(changes.front());
-    EventTexts texts;
-    for (const auto& [name, list] : lists)
-      for (const auto& subscriber : *list) {
-        bool more = true;
-        {
-          std::lock_guard lock(subscriber->mutex_);
-          more = changes.empty() ? subscriber->progress(published)
-                                 : subscriber->deliver(changes.front(), texts);
-        }
-        if (!more) unsubscribe(name, subscriber.get());
-      }
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [&] { return stopping_ || progress_wanted_ || !queue_.empty(); });
+    if (stopping_ && queue_.empty()) return;
+    deliver(std::move(lock));
   }
+}
+
+bool Hub::work() {
+  std::unique_lock lock(mutex_);
+  if (!progress_wanted_ && queue_.empty()) return false;
+  deliver(std::move(lock));
+  return true;
+}
+
+void Hub::deliver(std::unique_lock<std::mutex> lock) {
+  std::vector<Change> changes;
+  std::vector<std::pair<std::string, std::shared_ptr<const List>>> lists;
+  uint64_t published = 0;
+  // A subscriber that joins now must find in the ring what it will not be handed below: one change
+  // at a time.
+  if (!queue_.empty()) {
+    changes.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+    remember(channel(*changes.front().collection), changes.front());
+    published_ = changes.front().revision;
+    auto list = channel(*changes.front().collection).list;
+    lists.emplace_back(*changes.front().collection, std::move(list));
+  } else {
+    progress_wanted_ = false;
+    published = published_;
+    for (const auto& [name, channel] : channels_) lists.emplace_back(name, channel.list);
+  }
+  lock.unlock();
+  if (!changes.empty() && observer_) observer_(changes.front());
+  EventTexts texts;
+  for (const auto& [name, list] : lists)
+    for (const auto& subscriber : *list) {
+      bool more = true;
+      {
+        std::lock_guard turn(subscriber->mutex_);
+        more = changes.empty() ? subscriber->progress(published)
+                               : subscriber->deliver(changes.front(), texts);
+      }
+      if (!more) unsubscribe(name, subscriber.get());
+    }
 }
 
 void Hub::stop() {

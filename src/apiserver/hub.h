@@ -1,5 +1,6 @@
 // Hub: hands durable changes to watchers, in order, and remembers the last ones of each collection
-// so that a watch can start in the past. One thread of its own delivers. Thread safe.
+// so that a watch can start in the past. One thread of its own delivers, or whoever calls work().
+// Thread safe.
 #pragma once
 
 #include <condition_variable>
@@ -52,8 +53,12 @@ class Hub {
   explicit Hub(size_t history) : history_(history) {}
   ~Hub() { stop(); }
 
-  // Watches may start at `loaded`, or at `first` and later.
-  void start(uint64_t loaded, uint64_t first);
+  // Watches may start at `loaded`, or at `first` and later. Without `threaded` everything waits for
+  // work().
+  void start(uint64_t loaded, uint64_t first, bool threaded = true);
+  // Delivers one change, or the progress that was asked for, on the caller's thread; false when
+  // there is none.
+  bool work();
   void publish(std::vector<Change> changes);
   // Drops all history and subscribers: clients must list again.
   void reset(uint64_t revision);
@@ -101,6 +106,7 @@ class Hub {
   bool known(const Channel& channel, uint64_t from) const;
   void remember(Channel& channel, const Change& change);
   void run();
+  void deliver(std::unique_lock<std::mutex> lock);
   void finish_all();
 
   const size_t history_;

@@ -79,8 +79,8 @@ json::Value token_volume(const std::string& name) {
 
 constexpr std::string_view kTokenPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-void mount_token(json::Value& spec) {
-  const std::string name = "kube-api-access-" + random_suffix(5);
+void mount_token(const Core& core, json::Value& spec) {
+  const std::string name = "kube-api-access-" + core.random_suffix(5);
   bool used = false;
   for (const char* kind : {"initContainers", "containers"}) {
     json::Value* containers = spec.find(kind);
@@ -126,7 +126,7 @@ Result<void> set_service_account(Call& call, json::Value& pod) {
   if (const json::Value* own = spec.find("automountServiceAccountToken");
       own != nullptr && own->is_bool())
     mount = own->as_bool();
-  if (mount) mount_token(spec);
+  if (mount) mount_token(*call.core, spec);
   return {};
 }
 

@@ -155,7 +155,7 @@ Result<void> run_binding(Call& call, const Attempt& attempt, const json::Value& 
                : judge(
                      call, attempt, bound,
                      {{.message = params.error().message, .reason = "", .evaluation_error = true}});
-  const json::Value request = admission_request(call, attempt, *version, new_uid());
+  const json::Value request = admission_request(call, attempt, *version, call.core->new_uid());
   std::optional<json::Value> object, old;
   if (attempt.object != nullptr) {
     KUEUE_ASSIGN(object, convert(core, *attempt.object, *version));

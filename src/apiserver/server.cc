@@ -27,6 +27,8 @@ void Server::register_converter(std::string_view group, std::string_view kind,
   core_->register_converter(group, kind, std::move(converter));
 }
 
+bool Server::work() { return core_->work(); }
+
 void Server::stop() { core_->stop(); }
 
 uint64_t Server::revision() const { return core_->store->revision(); }

@@ -67,6 +67,13 @@ struct Options {
   size_t watch_history = 4096;
   // Threads that run writes with webhooks.
   int webhook_threads = 8;
+  // False: the server has no threads. What they would do (answer writes, deliver to watchers,
+  // collect garbage, run timers by `clock`) is done on the caller's thread, in one fixed order, by
+  // work(); one thread at a time may use the server. Only with `memory`; without webhooks that
+  // block.
+  bool threaded = true;
+  // Where uids and generated names come from: n random bytes. Empty = the operating system.
+  std::function<std::string(size_t n)> random = {};
   // How long Events are kept; zero = for ever.
   Duration event_ttl = Duration::seconds(3600);
   // Shown by /version.
@@ -96,6 +103,9 @@ class Server : public wire::Handler {
   // Ends every watch in good order, waits for running requests and the disk. Later requests get
   // 503. Idempotent.
   void stop();
+
+  // Without threads: does one piece of the waiting work; false when there is none.
+  bool work();
 
   // The revision of the newest write; what a list would show as resourceVersion.
   uint64_t revision() const;

@@ -80,7 +80,7 @@ Store::Store(std::unique_ptr<SqliteLog> log, Publish publish, Reset reset)
     : log_(std::move(log)), publish_(std::move(publish)), reset_(std::move(reset)) {}
 
 Result<std::unique_ptr<Store>> Store::open(std::unique_ptr<SqliteLog> log, Publish publish,
-                                           Reset reset) {
+                                           Reset reset, bool threaded) {
   std::unique_ptr<Store> store(new Store(std::move(log), std::move(publish), std::move(reset)));
   uint64_t newest = 0;
   if (store->log_ != nullptr) {
@@ -109,7 +109,7 @@ Result<std::unique_ptr<Store>> Store::open(std::unique_ptr<SqliteLog> log, Publi
   store->loaded_revision_ = newest;
   store->first_revision_ = newest == 0 ? 1 : newest + kRevisionGap;
   store->revision_ = store->first_revision_;
-  store->thread_ = std::thread([raw = store.get()] { raw->run(); });
+  if (threaded) store->thread_ = std::thread([raw = store.get()] { raw->run(); });
   return store;
 }
 
@@ -374,19 +374,34 @@ void Store::run() {
       if (queue_.empty()) return;
       batch.swap(queue_);
     }
-    if (Result<void> written = write_batch(batch); !written.ok()) {
-      roll_back(batch, written.error());
-      continue;
-    }
-    pack(batch);
-    std::vector<Change> changes;
-    changes.reserve(batch.size());
-    for (Pending& p : batch)
-      if (p.change_is_set) changes.push_back(std::move(p.change));
-    if (!changes.empty()) publish_(std::move(changes));
-    for (Pending& p : batch)
-      if (p.done) p.done(Result<void>(), p.object);
+    complete(std::move(batch));
   }
+}
+
+bool Store::work() {
+  std::vector<Pending> batch;
+  {
+    std::unique_lock lock(mutex_);
+    if (queue_.empty()) return false;
+    batch.swap(queue_);
+  }
+  complete(std::move(batch));
+  return true;
+}
+
+void Store::complete(std::vector<Pending> batch) {
+  if (Result<void> written = write_batch(batch); !written.ok()) {
+    roll_back(batch, written.error());
+    return;
+  }
+  pack(batch);
+  std::vector<Change> changes;
+  changes.reserve(batch.size());
+  for (Pending& p : batch)
+    if (p.change_is_set) changes.push_back(std::move(p.change));
+  if (!changes.empty()) publish_(std::move(changes));
+  for (Pending& p : batch)
+    if (p.done) p.done(Result<void>(), p.object);
 }
 
 }  // namespace kueue::apiserver

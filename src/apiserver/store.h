@@ -100,9 +100,9 @@ class Store {
   using Publish = std::function<void(std::vector<Change>)>;
   using Reset = std::function<void(uint64_t revision)>;
 
-  // `log` null = memory only. Loads everything.
+  // `log` null = memory only. Loads everything. Without `threaded` queued writes wait for work().
   static Result<std::unique_ptr<Store>> open(std::unique_ptr<SqliteLog> log, Publish publish,
-                                             Reset reset);
+                                             Reset reset, bool threaded = true);
   ~Store();
 
   uint64_t revision() const { return revision_.load(std::memory_order_acquire); }
@@ -166,6 +166,8 @@ class Store {
   // Calls `done` when everything written so far is durable (or has failed).
   void flush(Done done);
   void flush_and_wait();
+  // Completes all that is queued on the caller's thread; false when nothing is.
+  bool work();
 
   // Small values beside the objects (keys of the server). Durable when it returns.
   Result<void> set_meta(std::string_view key, std::string_view value);
@@ -191,6 +193,7 @@ class Store {
   Collection& collection_of(std::string_view name);
   void enqueue(Pending pending);
   void run();
+  void complete(std::vector<Pending> batch);
   Result<void> write_batch(const std::vector<Pending>& batch);
   // Packs what has become durable.
   void pack(std::vector<Pending>& batch);

@@ -32,6 +32,18 @@ void Workers::loop() {
   }
 }
 
+bool Workers::work() {
+  std::function<void()> task;
+  {
+    std::lock_guard lock(mutex_);
+    if (queue_.empty()) return false;
+    task = std::move(queue_.front());
+    queue_.pop_front();
+  }
+  task();
+  return true;
+}
+
 void Workers::wait_idle() {
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [&] { return running_ == 0 && queue_.empty(); });
@@ -58,14 +70,29 @@ int64_t steady_ns() {
 
 }  // namespace
 
+int64_t Timers::now_ns() const { return clock_ != nullptr ? clock_->now().ns : steady_ns(); }
+
 Timers::Id Timers::after(Duration delay, std::function<void()> task) {
   std::lock_guard lock(mutex_);
-  const Id id{steady_ns() + delay.ns, ++next_};
+  const Id id{now_ns() + delay.ns, ++next_};
   if (stopping_) return id;
   tasks_.emplace(id, std::move(task));
+  if (clock_ != nullptr) return id;
   if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
   if (tasks_.begin()->first == id) wake_.notify_one();
   return id;
+}
+
+bool Timers::work() {
+  std::function<void()> task;
+  {
+    std::lock_guard lock(mutex_);
+    if (tasks_.empty() || tasks_.begin()->first.first > now_ns()) return false;
+    task = std::move(tasks_.begin()->second);
+    tasks_.erase(tasks_.begin());
+  }
+  task();
+  return true;
 }
 
 void Timers::cancel(Id id) {

@@ -72,7 +72,7 @@ void set_system_metadata(const Call& call, json::Value& object) {
   for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
                             "resourceVersion", "generation"})
     metadata.as_object().erase(field);
-  metadata["uid"] = new_uid();
+  metadata["uid"] = call.core->new_uid();
   metadata["creationTimestamp"] = format_time(call.core->now());
   if (traits(call).generation) metadata["generation"] = 1;
 }
@@ -97,7 +97,7 @@ Result<bool> try_create(const CallPtr& call, json::Value object, const Finish& f
   Core& core = *call->core;
   const std::string generate(object.get_string({"metadata", "generateName"}));
   const bool generated = object.get_string({"metadata", "name"}).empty() && !generate.empty();
-  if (generated) object["metadata"]["name"] = generate.substr(0, 58) + random_suffix(5);
+  if (generated) object["metadata"]["name"] = generate.substr(0, 58) + core.random_suffix(5);
   KUEUE_TRY(prepare_new(*call, object));
   KUEUE_TRY(core.admission->validate(*call, {.operation = "CREATE", .object = &object}));
   if (call->dry_run) {
@@ -454,7 +454,7 @@ Result<void> create_internally(Core& core, std::string_view group, std::string_v
   object["kind"] = served->info->kind;
   tidy_up(object, *served);
   json::Value& metadata = object["metadata"];
-  metadata["uid"] = new_uid();
+  metadata["uid"] = core.new_uid();
   metadata["creationTimestamp"] = format_time(core.now());
   if (served->resource->traits->generation) metadata["generation"] = 1;
   const std::string key =
