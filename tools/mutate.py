@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Plants one bug after the other (test/mutations/*.mutation) and says whether the engine's tests see it.
+"""Plants one bug after the other and says whether the tests see it: bugs of the engine (test/mutations/*.mutation) by the
+tests of the engine, those of controllers and bridge (test/mutations/sim/*.mutation) by the simulation.
 
-Usage: mutate.py [--check] [NAME...]
+Usage: mutate.py [--check] [--sim] [--seeds N] [NAME...]
 A mutation is a file: a comment that says which rule it breaks, `file: PATH`, the line as it is after `- `, the line
 that takes its place after `+ `. The line must stand in the file exactly once; blanks at its ends do not matter.
 Only the mutated file is compiled, on a copy; the checkout is not touched. --check only looks whether every mutation
@@ -20,7 +21,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "test" / "mutations"
+SIM_FOLDER = FOLDER / "sim"
 TEST_TIMEOUT_S = 300
+SIM_TIMEOUT_S = 3600
 
 
 class Mutation:
@@ -51,32 +54,34 @@ class Mutation:
         return "".join(lines), None
 
 
-def mutations(names=()):
-    return [Mutation(p) for p in sorted(FOLDER.glob("*.mutation")) if not names or p.stem in names]
+def mutations(folder, names=()):
+    return [Mutation(p) for p in sorted(folder.glob("*.mutation")) if not names or p.stem in names]
 
 
 def check():
     """One line per mutation that no longer applies."""
-    return [f"test/mutations/{m.name}.mutation: {error}" for m in mutations() if (error := m.apply()[1])]
+    return [f"{folder.relative_to(ROOT)}/{m.name}.mutation: {error}" for folder in (FOLDER, SIM_FOLDER)
+            for m in mutations(folder) if (error := m.apply()[1])]
 
 
-def commands(build):
-    """Compile command per source file, and the link command of test_engine."""
+def commands(build, program):
+    """Compile command per source file, and the link command of a program."""
     compile_commands = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = os.path.relpath(os.path.join(entry["directory"], entry["file"]), ROOT)
         compile_commands[path] = shlex.split(entry["command"])
-    text = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "test_engine"], check=True,
+    text = subprocess.run(["ninja", "-C", str(build), "-t", "commands", program], check=True,
                           capture_output=True, text=True).stdout.splitlines()
-    link = next(line for line in reversed(text) if "-o test_engine" in line)
+    link = next(line for line in reversed(text) if f"-o {program} " in line)
     parts = [shlex.split(part) for part in link.split("&&")]
-    return compile_commands, next(p for p in parts if "test_engine" in p and "-o" in p)
+    return compile_commands, next(p for p in parts if program in p and "-o" in p)
 
 
-def caught(mutation, build, compile_commands, link, scratch):
+def plant(mutation, build, compile_commands, link, program, scratch):
+    """The mutated program, or an error."""
     text, error = mutation.apply()
     if error:
-        return False, error
+        return None, error
     source = scratch / pathlib.Path(mutation.file).name
     source.write_text(text)
     compile_command = list(compile_commands[mutation.file])
@@ -85,17 +90,22 @@ def caught(mutation, build, compile_commands, link, scratch):
     # A variable that the bug left unused is no reason to refuse it.
     done = subprocess.run(compile_command + ["-Wno-error"], cwd=build, capture_output=True, text=True)
     if done.returncode != 0:
-        return False, "does not compile:\n" + done.stderr
+        return None, "does not compile:\n" + done.stderr
     link_command = list(link)
-    link_command[link_command.index("-o") + 1] = str(scratch / "test_engine")
-    library = next(i for i, part in enumerate(link_command) if part.endswith("libkueue_engine.a"))
+    link_command[link_command.index("-o") + 1] = str(scratch / program)
+    module = mutation.file.split("/")[1]
+    library = next(i for i, part in enumerate(link_command) if part.endswith(f"libkueue_{module}.a"))
     link_command.insert(library, str(scratch / "mutated.o"))
     subprocess.run(link_command, cwd=build, check=True, capture_output=True)
+    return scratch / program, None
+
+
+def seen_by_engine_tests(program, scratch):
     environment = dict(os.environ, TMPDIR=str(scratch), TEST_TMPDIR=str(scratch))
     # The golden cases take half a second and see most; the others only when they do not.
     for tests in ("*Golden*", "-*Golden*"):
         try:
-            done = subprocess.run([str(scratch / "test_engine"), "--gtest_fail_fast", "--gtest_filter=" + tests],
+            done = subprocess.run([str(program), "--gtest_fail_fast", "--gtest_filter=" + tests],
                                   cwd=scratch, capture_output=True, text=True, timeout=TEST_TIMEOUT_S, env=environment)
         except subprocess.TimeoutExpired:
             return True, "ran into the timeout"
@@ -106,21 +116,41 @@ def caught(mutation, build, compile_commands, link, scratch):
     return False, "no test sees it"
 
 
+def seen_by_simulation(program, seeds):
+    command = [str(program), "--seeds", str(seeds), "--steps", "200", "--shrink", "0", "--failures", "1"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SIM_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return False, "no seed found it in time"
+    found = re.findall(r"^FAILED seed (\d+) at step (\d+): (.*)$", done.stdout, re.M)
+    if found:
+        return True, "seed {} at step {}: {}".format(*found[0])
+    return False, f"{seeds} seeds do not see it"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--sim", action="store_true", help="bugs of controllers and bridge")
+    parser.add_argument("--seeds", type=int, default=2000)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     if args.check:
         errors = check()
-        print("\n".join(errors + [f"{len(mutations()) - len(errors)} passed, {len(errors)} failed"]))
+        total = sum(len(mutations(folder)) for folder in (FOLDER, SIM_FOLDER))
+        print("\n".join(errors + [f"{total - len(errors)} passed, {len(errors)} failed"]))
         return 1 if errors else 0
     build = ROOT / "build" / "dev"
-    compile_commands, link = commands(build)
+    program = "sim" if args.sim else "test_engine"
+    compile_commands, link = commands(build, program)
     passed = failed = 0
-    for mutation in mutations(args.names):
+    for mutation in mutations(SIM_FOLDER if args.sim else FOLDER, args.names):
         with tempfile.TemporaryDirectory() as scratch:
-            ok, why = caught(mutation, build, compile_commands, link, pathlib.Path(scratch))
+            scratch = pathlib.Path(scratch)
+            mutated, why = plant(mutation, build, compile_commands, link, program, scratch)
+            ok = False
+            if mutated:
+                ok, why = seen_by_simulation(mutated, args.seeds) if args.sim else seen_by_engine_tests(mutated, scratch)
         passed, failed = passed + ok, failed + (not ok)
         print(f"{'caught' if ok else 'MISSED'} {mutation.name}: {why}", flush=True)
     print(f"{passed} passed, {failed} failed")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the tests: one program per module (GoogleTest), tidy, and the end-to-end suites under test/e2e.
+"""Runs the tests: one program per module (GoogleTest), tidy, vectors, the simulation, and the suites under test/e2e.
 
 Usage: run_tests.py [--jobs N] [--preset PRESET] [NAME...]
 NAME picks modules (json, engine, ...) or suites (tidy, e2e names). Without names everything runs.
@@ -18,6 +18,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 UNIT_TIMEOUT_S = 600
 SUITE_TIMEOUT_S = 1500
+PARALLEL_SUITES = ("tidy", "vectors", "sim")
+SIM_SEEDS = ("--seeds", "30", "--steps", "200", "--shrink", "40")  # about 80 s of one processor
 
 
 class Outcome:
@@ -68,7 +70,8 @@ def run_suite(name, command):
 def suites(binary_dir):
     """Name -> command of everything that is no GoogleTest program."""
     found = {"tidy": [sys.executable, "tools/tidy.py"],
-             "vectors": [sys.executable, "tools/run_vectors.py", "--vectors", str(binary_dir / "vectors")]}
+             "vectors": [sys.executable, "tools/run_vectors.py", "--vectors", str(binary_dir / "vectors")],
+             "sim": [str(binary_dir / "sim"), "--scripts", "test/sim", *SIM_SEEDS]}
     for path in sorted((ROOT / "test" / "e2e").glob("*.py")):
         if not path.name.startswith("_"):
             found[path.stem] = [sys.executable, str(path), "--kueue", str(binary_dir / "kueue")]
@@ -99,10 +102,9 @@ def main():
     binary_dir = ROOT / "build" / args.preset
     everything = suites(binary_dir)
     wanted = set(args.names)
-    targets = ["kueue_tests", "kueue"] if not wanted else [f"test_{n}" for n in args.names if n not in everything]
-    if "vectors" in wanted:
-        targets.append("vectors")
-    if wanted & set(everything) - {"tidy", "vectors"}:
+    targets = ["kueue_tests", "kueue", "sim"] if not wanted else [f"test_{n}" for n in args.names if n not in everything]
+    targets += [n for n in ("vectors", "sim") if n in wanted]
+    if wanted & set(everything) - set(PARALLEL_SUITES):
         targets.append("kueue")
     if targets:
         started = time.monotonic()
@@ -123,14 +125,14 @@ def main():
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         futures = [pool.submit(run_unit, n, p) for n, p in units.items() if not wanted or n in wanted]
-        for name in ("tidy", "vectors"):
+        for name in PARALLEL_SUITES:
             if not wanted or name in wanted:
                 futures.append(pool.submit(run_suite, name, everything[name]))
         for future in concurrent.futures.as_completed(futures):
             outcomes.append(future.result())
             report(outcomes[-1])
     for name, command in everything.items():  # these start servers: one after the other
-        if name not in ("tidy", "vectors") and (not wanted or name in wanted):
+        if name not in PARALLEL_SUITES and (not wanted or name in wanted):
             outcomes.append(run_suite(name, command))
             report(outcomes[-1])
 

@@ -382,5 +382,61 @@ TEST_F(LifeTest, ConsumedUsageIsSampledAndSurvivesARestart) {
   EXPECT_NE(consumed(), first);
 }
 
+// What the simulation found (test/sim).
+
+TEST_F(LifeTest, AdmittedWithoutAdmissionStartsNothingAndIsTakenBack) {
+  start();
+  add_job("big", 9);  // never fits
+  run();
+  api_.change("workloads", "lab", name_of(workload()), [this](json::Value& w) {
+    w.at_path({"status", "conditions"})
+        .as_array()
+        .push_back(
+            json::Value::object({{"type", "Admitted"},
+                                 {"status", "True"},
+                                 {"reason", "Admitted"},
+                                 {"message", "somebody wrote this"},
+                                 {"lastTransitionTime", format_time(executor_.clock().now())}}));
+  });
+  run();
+  EXPECT_TRUE(suspended("big")) << log_;
+  EXPECT_EQ(state(workload(), "Admitted"), "False/NoReservation");
+}
+
+TEST_F(LifeTest, AWorkloadOfAJobThatIsMadeAgainLetsItsQuotaGo) {
+  start();
+  add_job("again", 3);
+  run();
+  ASSERT_EQ(status_of_queue("shared", "reservingWorkloads"), 1) << log_;
+  const std::string first = name_of(workload());
+  // Deleted and made again before the manager has seen it; the garbage collector does its part.
+  manager_->stop();
+  manager_.reset();
+  api_.remove("jobs", "lab", "again");
+  api_.remove("workloads", "lab", first);
+  add_job("again", 3);
+  start();
+  executor_.advance(Duration::seconds(10));
+  EXPECT_EQ(api_.find("workloads", "lab", first), nullptr) << log_;
+  ASSERT_EQ(api_.list("workloads").size(), 1u);
+  EXPECT_EQ(state(workload(), "Admitted"), "True/Admitted") << log_;
+  EXPECT_EQ(status_of_queue("shared", "reservingWorkloads"), 1);
+}
+
+TEST_F(LifeTest, FinishedWorkloadsOfADeletedLocalQueueHaveNoSeries) {
+  start();
+  add_job("done", 2);
+  run();
+  finish_job("done");
+  run();
+  ASSERT_TRUE(shows("kueue_local_queue_finished_workloads{")) << metrics();
+  api_.remove("localqueues", "lab", "main");
+  run();
+  EXPECT_FALSE(shows("kueue_local_queue_finished_workloads{")) << metrics();
+  add_local_queue("lab", "main", "shared");
+  run();
+  EXPECT_TRUE(shows("kueue_local_queue_finished_workloads{")) << "it counts again";
+}
+
 }  // namespace
 }  // namespace kueue::controllers

@@ -220,6 +220,7 @@ void Runtime::connect_queues() {
     const kube::ObjectKey key = key_of(old, now);
     if (cluster_queues_) cluster_queues_->enqueue(key);
     const bool spec = spec_changed(old, now);
+    if (old == nullptr || now == nullptr) tally.report_again(key.name);
     if (spec || active_changed(*old, *now)) {
       cluster_queue_changed(key.name);
       enqueue_workloads_of(key.name);
@@ -239,6 +240,7 @@ void Runtime::connect_queues() {
         tally.report_again(key);
       }
       tally.update_queue(key);
+      if (old == nullptr || now == nullptr) tally.report_again(key);
       enqueue_workloads_of_queue(key);
     }
     if (local_queues_) local_queues_->enqueue(key);

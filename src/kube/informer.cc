@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kPageSize = 500;
 constexpr Duration kFirstDelay = Duration::millis(800);
 constexpr Duration kLongestDelay = Duration::seconds(30);
+constexpr size_t kGraves = 4096;
 
 uint64_t version_number(std::string_view text) {
   uint64_t number = 0;
@@ -75,6 +76,10 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
   mutable std::mutex mutex;
   Store store;
   std::map<std::string, Index, std::less<>> indexes;
+  // Deletions that the watch has told of: an older event that comes late, or again, does not bring
+  // the object back. The newest ones are kept.
+  std::map<ObjectKey, uint64_t> graves;
+  std::deque<ObjectKey> graves_by_age;
   std::deque<WatchEvent> inbox;
   std::deque<Notice> notices;
   bool draining = false;   // a drain task is on the strand
@@ -128,6 +133,9 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
 
   // The lock is held. False when the store has this version or a newer one.
   bool put(Made made) {
+    if (auto grave = graves.find(made.key); grave != graves.end()) {
+      if (made.held.version != 0 && made.held.version <= grave->second) return false;
+    }
     auto [node, fresh] = store.try_emplace(std::move(made.key));
     Held& held = node->second;
     if (fresh) {
@@ -152,6 +160,14 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
     notices.push_back({last ? std::move(last) : node->second.object, nullptr});
     remove_from_indexes(*node);
     store.erase(node);
+  }
+
+  void bury(const ObjectKey& key, uint64_t version) {  // the lock is held
+    if (!graves.insert_or_assign(key, version).second) return;
+    graves_by_age.push_back(key);
+    if (graves_by_age.size() <= kGraves) return;
+    graves.erase(graves_by_age.front());
+    graves_by_age.pop_front();
   }
 
   void ask_for_drain() {  // the lock is held
@@ -212,16 +228,20 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
       }
     }
     std::lock_guard lock(mutex);
-    seen = std::max(seen, version_number(text));
-    watch_from = std::move(text);
+    if (const uint64_t number = version_number(text); number >= seen) {
+      seen = number;
+      watch_from = std::move(text);
+    }
     delay = kFirstDelay;
     if (!usable) return;
     if (event.type != WatchEventType::kDeleted) {
       put(std::move(incoming));
-    } else if (auto node = store.find(incoming.key);
-               node != store.end() && node->second.version <= incoming.held.version) {
-      drop(node, std::move(incoming.held.object));
+      return;
     }
+    bury(incoming.key, incoming.held.version);
+    if (auto node = store.find(incoming.key);
+        node != store.end() && node->second.version <= incoming.held.version)
+      drop(node, std::move(incoming.held.object));
   }
 
   void list() {

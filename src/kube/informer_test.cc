@@ -121,6 +121,27 @@ TEST_F(InformerTest, ResumesAndRelists) {
   EXPECT_EQ(stream().request().query_value("resourceVersion"), "20");
 }
 
+TEST_F(InformerTest, EventsThatComeAgainOrLateDoNotBringBackTheDead) {
+  set_list(5, thing("a", 1));
+  informer.start();
+  executor.run_until_idle();
+  stream().event("MODIFIED", thing("a", 7, "blue"));
+  stream().event("DELETED", thing("a", 8, "blue"));
+  executor.run_until_idle();
+  EXPECT_EQ(take_log(), "+a1 ~a1>7 -a8 ");
+  stream().event("MODIFIED", thing("a", 7, "blue"));  // again
+  stream().event("ADDED", thing("b", 6));             // late, of another object
+  executor.run_until_idle();
+  EXPECT_EQ(take_log(), "+b6 ");
+  EXPECT_EQ(informer.size(), 1u);
+  stream().end(make_error(ErrorCode::kUnavailable, "gone"));
+  executor.advance(Duration::seconds(2));
+  EXPECT_EQ(stream().request().query_value("resourceVersion"), "8") << "never back";
+  stream().event("ADDED", thing("a", 9, "red", "another"));
+  executor.run_until_idle();
+  EXPECT_EQ(take_log(), "+a9 ");
+}
+
 TEST_F(InformerTest, BacksOff) {
   list_error = make_error(ErrorCode::kForbidden, "no");
   informer.start();

@@ -64,6 +64,7 @@ JobReconciler::Next JobReconciler::reconcile(const kube::ObjectKey& key) {
     std::lock_guard lock(mutex_);
     gone_since_.erase(key);
   }
+  KUEUE_TRY(release_predecessors(*job));
   KUEUE_ASSIGN(const bool managed, managed_namespace(key.namespace_));
   if (!managed) return kube::ReconcileResult{};
   if (const std::unique_ptr<Job> ancestor = ancestor_of(*job))
@@ -160,6 +161,24 @@ JobReconciler::Next JobReconciler::finalize(const kube::ObjectKey& key, const Jo
     gone_since_.erase(key);
   }
   return result;
+}
+
+Result<void> JobReconciler::release_predecessors(const Job& job) {
+  const kube::ObjectKey key = key_of(job);
+  for (const WorkloadPointer& workload : context_.stores->workloads.by_index(
+           kByOwnerName, owner_index_key(kind_.resource().kind, kind_.resource().api_version(),
+                                         key.namespace_, key.name))) {
+    const std::string& owner = controller_of(workload->metadata)->uid;
+    if (owner == job.metadata().uid || workload->metadata.finalizers.empty() ||
+        !workload->metadata.deletion_timestamp.has_value())
+      continue;
+    // The cache of jobs may be behind that of workloads: then the owner is the newer one.
+    auto live = context_.client->get(kind_.resource(), key);
+    if (!live.ok() && live.error().code != ErrorCode::kNotFound) return live.error();
+    if (live.ok() && live->get_string({"metadata", "uid"}) == owner) continue;
+    KUEUE_TRY(remove_finalizer(*workload));
+  }
+  return {};
 }
 
 JobReconciler::Next JobReconciler::steer(const Job& job, WorkloadPointer workload) {

@@ -39,6 +39,8 @@ class JobReconciler {
   };
 
   Next finalize(const kube::ObjectKey& key, const Job* job);
+  // Workloads of a job that had this name before and is gone: nobody else lets go of them.
+  Result<void> release_predecessors(const Job& job);
   Result<bool> managed_namespace(const std::string& name) const;
   // The topmost managed job that this one belongs to, by controller references; null when there is
   // none.

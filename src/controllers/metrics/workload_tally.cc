@@ -77,6 +77,11 @@ void WorkloadTally::count(const Share& share, int by) {
   entry->second += by;
   const int n = entry->second;
   metrics::Metrics& m = *context_.metrics;
+  // Finished Workloads outlive their queues; series do not.
+  const bool cluster_queue_exists =
+      context_.stores->cluster_queues.get({"", share.cluster_queue}) != nullptr;
+  const bool local_exists =
+      context_.stores->local_queues.get({share.namespace_, share.queue}) != nullptr;
   const bool local = context_.gates().on(Gate::kLocalQueueMetrics);
   const auto set = [](metrics::Family& family, const metrics::LabelValues& labels, int value) {
     if (value == 0) {
@@ -93,13 +98,16 @@ void WorkloadTally::count(const Share& share, int by) {
       total += m_count;
   }
   if (share.finished) {
-    set(m.finished_workloads, {share.cluster_queue}, total);
-    if (local) set(m.local_queue_finished_workloads, {share.queue, share.namespace_}, n);
+    set(m.finished_workloads, {share.cluster_queue}, cluster_queue_exists ? total : 0);
+    if (local)
+      set(m.local_queue_finished_workloads, {share.queue, share.namespace_}, local_exists ? n : 0);
   } else {
-    set(m.unadmitted_workloads, {share.cluster_queue, share.reason, share.cause}, total);
+    set(m.unadmitted_workloads, {share.cluster_queue, share.reason, share.cause},
+        cluster_queue_exists ? total : 0);
     if (local)
       set(m.local_queue_unadmitted_workloads,
-          {share.queue, share.namespace_, share.cluster_queue, share.reason, share.cause}, n);
+          {share.queue, share.namespace_, share.cluster_queue, share.reason, share.cause},
+          local_exists ? n : 0);
   }
   if (n == 0) counts_.erase(entry);
 }

@@ -21,7 +21,7 @@ class WorkloadTally {
   void update(const kube::ObjectKey& key);
   // A LocalQueue came, went or changed: its Workloads count for another ClusterQueue.
   void update_queue(const kube::ObjectKey& local_queue);
-  // Sets the gauges of a queue again after its series were dropped.
+  // Sets the gauges of a queue again after its series were dropped, or after it came or went.
   void report_again(const kube::ObjectKey& local_queue);
   void report_again(const std::string& cluster_queue);
 

@@ -33,7 +33,9 @@ bool has_reservation(const v1beta2::Workload& workload) {
   return workload.status.admission.has_value() && is_true(workload, kQuotaReserved);
 }
 
-bool is_admitted(const v1beta2::Workload& workload) { return is_true(workload, kAdmitted); }
+bool is_admitted(const v1beta2::Workload& workload) {
+  return workload.status.admission.has_value() && is_true(workload, kAdmitted);
+}
 bool is_finished(const v1beta2::Workload& workload) { return is_true(workload, kFinished); }
 bool is_evicted(const v1beta2::Workload& workload) { return is_true(workload, kEvicted); }
 bool is_active(const v1beta2::Workload& workload) { return workload.spec.active.value_or(true); }

@@ -23,6 +23,8 @@ bool is_false(const v1beta2::Workload& workload, std::string_view type);
 Instant transition_time(const v1beta2::Workload& workload, std::string_view type);
 // QuotaReserved=True with an admission.
 bool has_reservation(const v1beta2::Workload& workload);
+// Admitted=True with an admission: without one somebody else wrote the condition, and there is
+// nothing to start a job with.
 bool is_admitted(const v1beta2::Workload& workload);
 bool is_finished(const v1beta2::Workload& workload);
 // spec.active, true when absent.

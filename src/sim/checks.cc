@@ -1,0 +1,203 @@
+#include "sim/checks.h"
+
+#include <algorithm>
+
+#include "json/json.h"
+
+namespace kueue::sim {
+namespace {
+
+std::string brief(const json::Value& object) {
+  json::Value copy = object;
+  copy.erase_path({"spec", "podSets"});
+  copy.erase_path({"spec", "template"});
+  copy.erase_path({"spec", "selector"});
+  return json::write(copy);
+}
+
+int64_t of(const Amounts& amounts, const Amounts::key_type& key) {
+  auto found = amounts.find(key);
+  return found == amounts.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+void Checks::fail(const std::string& what, const std::string& details) {
+  if (!failure_) failure_ = Failure{what, details};
+}
+
+Checks::Quota Checks::quota_of(const json::Value& object) const {
+  Quota quota;
+  quota.parent = object.get_string({"spec", "cohortName"});
+  if (quota.parent.empty()) quota.parent = object.get_string({"spec", "parentName"});
+  const json::Value* groups = object.find_path({"spec", "resourceGroups"});
+  if (groups == nullptr || !groups->is_array()) return quota;
+  for (const json::Value& group : groups->as_array()) {
+    for (const json::Value& flavor : group.find("flavors")->as_array()) {
+      const std::string name(flavor.get_string({"name"}));
+      quota.flavors.push_back(name);
+      for (const json::Value& resource : flavor.find("resources")->as_array()) {
+        const std::pair key(name, std::string(resource.get_string({"name"})));
+        quota.nominal[key] = amount(resource.find("nominalQuota"), key.second);
+        if (const auto* limit = resource.find("borrowingLimit"))
+          quota.borrowing[key] = amount(limit, key.second);
+        if (const auto* limit = resource.find("lendingLimit"))
+          quota.lending[key] = amount(limit, key.second);
+      }
+    }
+  }
+  return quota;
+}
+
+std::map<std::string, Checks::Quota> Checks::tree() const {
+  std::map<std::string, Quota> nodes;
+  for (const auto& [key, queue] : cluster_.all("clusterqueues"))
+    nodes["q/" + key.second] = quota_of(queue);
+  for (const auto& [key, cohort] : cluster_.all("cohorts"))
+    nodes["c/" + key.second] = quota_of(cohort);
+  std::vector<std::string> named;
+  for (const auto& [key, node] : nodes)
+    if (!node.parent.empty()) named.push_back("c/" + node.parent);
+  for (const std::string& name : named) nodes[name];
+  return nodes;
+}
+
+Amounts Checks::usage_of(const std::string& cluster_queue, bool admitted_only) const {
+  Amounts sum;
+  for (const auto& [key, workload] : cluster_.all("workloads")) {
+    if (!reserves(workload) || (admitted_only && !is_true(workload, "Admitted"))) continue;
+    if (workload.get_string({"status", "admission", "clusterQueue"}) != cluster_queue) continue;
+    for (const auto& [fr, amount] : charge(workload)) sum[fr] += amount;
+  }
+  return sum;
+}
+
+void Checks::settled() {
+  past_.clear();
+  for (const auto& [key, queue] : cluster_.all("clusterqueues")) quota_changed(key.second);
+  for (auto& [name, past] : past_) past.changed = false;
+}
+
+void Checks::quota_changed(const std::string& name) {
+  const json::Value* queue = cluster_.find("clusterqueues", "", name);
+  const bool fresh = !past_.contains(name);
+  Past& past = past_[name];
+  past.changed = true;
+  if (queue == nullptr) return;
+  const Quota quota = quota_of(*queue);
+  if (!quota.parent.empty()) past.alone = false;
+  for (const auto& [fr, nominal] : quota.nominal) {
+    auto [most, first] = past.most.emplace(fr, nominal);
+    most->second = std::max(most->second, nominal);
+    auto [least, one] = past.least.emplace(fr, nominal);
+    least->second = std::min(least->second, nominal);
+    if (!fresh && one) least->second = 0;
+  }
+}
+
+void Checks::changed(const Change& change) {
+  if (change.plural == "clusterqueues") {
+    const json::Value* object = change.after != nullptr ? change.after : change.before;
+    quota_changed(name_of(*object));
+    if (change.after == nullptr) queue_gone(*change.before);
+  }
+  if (change.after == nullptr) return;
+  if (change.plural == "workloads") workload_changed(change.before, *change.after);
+  if (change.plural == "jobs") job_changed(change.before, *change.after);
+}
+
+void Checks::workload_changed(const json::Value* before, const json::Value& after) {
+  if (nonsense_.contains(uid_of(after)) || cluster_.writer.empty()) return;
+  if (before == nullptr || uid_of(*before) != uid_of(after)) return;
+  const bool had = reserves(*before), has = reserves(after);
+  if (!had && has) reserved(after);
+  if (had && !has && unfinished(after)) released(*before, after);
+  if (!unfinished(*before) && unfinished(after))
+    fail("a finished workload is unfinished again", brief(after));
+  if (is_true(after, "Admitted") && !is_true(*before, "Admitted")) {
+    if (!has) fail("admitted without a reservation", brief(after));
+    if (const json::Value* checks = after.find_path({"status", "admissionChecks"}))
+      for (const json::Value& check : checks->as_array())
+        if (check.get_string({"state"}) != "Ready")
+          fail("admitted before its checks are ready", brief(after));
+  }
+  if (!is_true(*before, "Preempted") && is_true(after, "Preempted")) preempted(*before, after);
+}
+
+void Checks::reserved(const json::Value& workload) {
+  const std::string queue(workload.get_string({"status", "admission", "clusterQueue"}));
+  if (!workload.get_bool({"spec", "active"}, true))
+    fail("an inactive workload got quota", brief(workload));
+  // The charge is for the spec as it is.
+  const json::Value* sets = workload.find_path({"spec", "podSets"});
+  const json::Value* assigned = workload.find_path({"status", "admission", "podSetAssignments"});
+  if (assigned == nullptr || sets->as_array().size() != assigned->as_array().size())
+    return fail("an admission has other pod sets than the spec", brief(workload));
+  for (size_t i = 0; i < sets->as_array().size(); ++i) {
+    const json::Value& set = sets->as_array()[i];
+    const json::Value& got = assigned->as_array()[i];
+    const int64_t count = got.get_int({"count"});
+    const int64_t least = set.get_int({"minCount"}, set.get_int({"count"}));
+    if (count > set.get_int({"count"}) || count < least)
+      fail("an admission has a count that the spec does not allow", brief(workload));
+    const json::Value& container = set.find_path({"template", "spec", "containers"})->as_array()[0];
+    const int64_t each = amount(container.find_path({"resources", "requests", "cpu"}), "cpu");
+    if (amount(got.find_path({"resourceUsage", "cpu"}), "cpu") != each * count)
+      fail("a charge is not that of the spec", brief(workload));
+  }
+  // In a queue without cohort nobody gets more than there is, or was since all were at rest.
+  auto past = past_.find(queue);
+  if (past == past_.end()) return fail("quota of a ClusterQueue that never was", brief(workload));
+  if (!past->second.alone) return;
+  for (const auto& [fr, used] : usage_of(queue, false))
+    if (charge(workload).contains(fr) && used > of(past->second.most, fr))
+      fail("more is reserved than there is",
+           queue + " " + fr.first + ": " + std::to_string(used) + " of " +
+               std::to_string(of(past->second.most, fr)) + " after " + brief(workload));
+}
+
+void Checks::released(const json::Value& before, const json::Value& after) {
+  const json::Value* job = job_of(cluster_, after);
+  if (job == nullptr || job_finished(*job)) return;
+  if (is_true(before, "Admitted") && job->get_int({"status", "active"}) > 0 &&
+      !job->get_bool({"spec", "suspend"}, false))
+    fail("quota was released while pods run", brief(after) + " " + brief(*job));
+}
+
+// Who stays within its own quota is not disturbed by what others want back.
+void Checks::preempted(const json::Value& before, const json::Value& after) {
+  if (!reason(after, "Preempted").starts_with("InCohortReclam") &&
+      reason(after, "Preempted") != "InCohortReclaimWhileBorrowing")
+    return;
+  const std::string queue(before.get_string({"status", "admission", "clusterQueue"}));
+  auto past = past_.find(queue);
+  if (past == past_.end() || past->second.changed) return;
+  const Amounts used = usage_of(queue, false);
+  const Amounts own = charge(before);
+  const bool over = std::any_of(used.begin(), used.end(), [&](const auto& entry) {
+    return own.contains(entry.first) && entry.second > of(past->second.least, entry.first);
+  });
+  if (!over) fail("preempted for others within its own quota", queue + " " + brief(after));
+}
+
+// Its finalizer stays as long as somebody holds its quota.
+void Checks::queue_gone(const json::Value& queue) {
+  if (cluster_.writer.empty()) return;
+  for (const auto& [key, workload] : cluster_.all("workloads"))
+    if (reserves(workload) && !nonsense_.contains(uid_of(workload)) &&
+        workload.get_string({"status", "admission", "clusterQueue"}) == name_of(queue))
+      fail("a ClusterQueue went while its quota was in use", brief(queue) + " " + brief(workload));
+}
+
+void Checks::job_changed(const json::Value* before, const json::Value& after) {
+  if (cluster_.writer.empty() || before == nullptr || uid_of(*before) != uid_of(after)) return;
+  if (!before->get_bool({"spec", "suspend"}, false) || after.get_bool({"spec", "suspend"}, false))
+    return;
+  const json::Value* workload = workload_of(cluster_, after);
+  if (workload != nullptr && nonsense_.contains(uid_of(*workload))) return;
+  if (workload == nullptr || !is_true(*workload, "QuotaReserved"))
+    fail("a job was started without quota",
+         brief(after) + (workload == nullptr ? " no workload" : " " + brief(*workload)));
+}
+
+}  // namespace kueue::sim

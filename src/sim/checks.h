@@ -1,0 +1,85 @@
+// Checks: what must hold in a simulated world: of each change of an object when it happens, and of
+// everything when nothing has been left to do. They work from the objects alone, by rules written
+// down again naively; the managers' own view is compared with them. One thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/cluster.h"
+#include "sim/look.h"
+
+namespace kueue::controllers {
+class Manager;
+}
+
+namespace kueue::sim {
+
+struct Failure {
+  std::string what;     // of which check; equal for equal faults
+  std::string details;  // objects and numbers
+};
+
+class Checks {
+ public:
+  explicit Checks(Cluster& cluster) : cluster_(cluster) {}
+
+  // Somebody else may have written nonsense: what was done to it is not held against the manager.
+  void expect_nonsense(const std::string& uid) { nonsense_.insert(uid); }
+
+  void changed(const Change& change);
+  // Everything is at rest and every program has seen everything. `leader` may be null.
+  void at_rest(controllers::Manager* leader);
+  // Caches are up to date: what quotas were before no longer excuses anything.
+  void settled();
+
+  // The first one found.
+  const std::optional<Failure>& failure() const { return failure_; }
+  void fail(const std::string& what, const std::string& details);
+
+ private:
+  struct Quota {
+    Amounts nominal;
+    std::map<std::pair<std::string, std::string>, int64_t> borrowing;
+    std::map<std::pair<std::string, std::string>, int64_t> lending;
+    std::vector<std::string> flavors;
+    std::string parent;
+  };
+  // What a ClusterQueue was since everything was at rest.
+  struct Past {
+    Amounts most;
+    Amounts least;
+    bool alone = true;  // never in a cohort
+    bool changed = false;
+  };
+  void workload_changed(const json::Value* before, const json::Value& after);
+  void reserved(const json::Value& workload);
+  void released(const json::Value& before, const json::Value& after);
+  void preempted(const json::Value& before, const json::Value& after);
+  void queue_gone(const json::Value& queue);
+  void job_changed(const json::Value* before, const json::Value& after);
+  void quota_changed(const std::string& name);
+
+  Quota quota_of(const json::Value& object) const;
+  std::map<std::string, Quota> tree() const;  // "q/NAME" and "c/NAME"
+  Amounts usage_of(const std::string& cluster_queue, bool admitted_only) const;
+
+  void check_queues();
+  void check_local_queues();
+  void check_workloads();
+  void check_reserving(const json::Value& workload, const json::Value& job);
+  void check_pending(const json::Value& workload);
+  void check_jobs();
+  void check_engine(controllers::Manager& leader);
+  void check_telemetry(controllers::Manager& leader);
+
+  Cluster& cluster_;
+  std::optional<Failure> failure_;
+  std::map<std::string, Past> past_;
+  std::set<std::string> nonsense_;
+};
+
+}  // namespace kueue::sim

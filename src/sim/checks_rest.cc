@@ -1,0 +1,405 @@
+// What must hold when a simulated world is at rest.
+#include <algorithm>
+
+#include "controllers/manager.h"
+#include "controllers/runtime.h"
+#include "json/json.h"
+#include "sim/checks.h"
+
+namespace kueue::sim {
+namespace {
+
+using FlavorResource = Amounts::key_type;
+
+int64_t of(const Amounts& amounts, const FlavorResource& key) {
+  auto found = amounts.find(key);
+  return found == amounts.end() ? 0 : found->second;
+}
+
+std::string text_of(const Amounts& amounts) {
+  std::string text;
+  for (const auto& [fr, amount] : amounts)
+    if (amount != 0) text += " " + fr.first + "/" + fr.second + ":" + std::to_string(amount);
+  return text.empty() ? " nothing" : text;
+}
+
+// status.flavorsReservation and its like.
+Amounts shown(const json::Value& object, std::string_view field) {
+  Amounts amounts;
+  const json::Value* list = object.find_path({"status", field});
+  if (list == nullptr || !list->is_array()) return amounts;
+  for (const json::Value& flavor : list->as_array())
+    for (const json::Value& resource : flavor.find("resources")->as_array()) {
+      const std::string name(resource.get_string({"name"}));
+      const int64_t total = amount(resource.find("total"), name);
+      if (total != 0) amounts[{std::string(flavor.get_string({"name"})), name}] = total;
+    }
+  return amounts;
+}
+
+std::string brief(const json::Value& object) {
+  json::Value copy = object;
+  copy.erase_path({"spec", "podSets"});
+  copy.erase_path({"spec", "template"});
+  copy.erase_path({"spec", "selector"});
+  return json::write(copy);
+}
+
+bool stopped(const json::Value& queue) {
+  const std::string_view policy = queue.get_string({"spec", "stopPolicy"}, "None");
+  return policy != "None" && !policy.empty();
+}
+
+}  // namespace
+
+void Checks::at_rest(controllers::Manager* leader) {
+  check_queues();
+  check_local_queues();
+  check_jobs();
+  check_workloads();
+  if (leader == nullptr) return;
+  check_engine(*leader);
+  check_telemetry(*leader);
+}
+
+void Checks::check_queues() {
+  for (const auto& [key, queue] : cluster_.all("clusterqueues")) {
+    const Quota quota = quota_of(queue);
+    for (const bool admitted : {false, true}) {
+      Amounts expected;
+      for (const auto& [fr, used] : usage_of(key.second, admitted))
+        if (used != 0 && quota.nominal.contains(fr)) expected[fr] = used;
+      const char* field = admitted ? "flavorsUsage" : "flavorsReservation";
+      const Amounts seen = shown(queue, field);
+      if (seen != expected)
+        fail("the usage of a ClusterQueue is not the sum of its workloads",
+             key.second + " " + field + text_of(seen) + " instead of" + text_of(expected));
+    }
+    int64_t reserving = 0, admitted = 0;
+    for (const auto& [id, workload] : cluster_.all("workloads")) {
+      if (!reserves(workload) ||
+          workload.get_string({"status", "admission", "clusterQueue"}) != key.second)
+        continue;
+      ++reserving;
+      admitted += is_true(workload, "Admitted") ? 1 : 0;
+    }
+    const int64_t seen_reserving = queue.get_int({"status", "reservingWorkloads"});
+    const int64_t seen_admitted = queue.get_int({"status", "admittedWorkloads"});
+    if (seen_reserving != reserving || seen_admitted != admitted)
+      fail("a ClusterQueue counts wrong", key.second + ": " + std::to_string(seen_reserving) +
+                                              " reserving and " + std::to_string(seen_admitted) +
+                                              " admitted instead of " + std::to_string(reserving) +
+                                              " and " + std::to_string(admitted));
+    if (deleting(queue) && reserving == 0)
+      fail("a deleted ClusterQueue that nobody uses stays", brief(queue));
+  }
+}
+
+void Checks::check_local_queues() {
+  for (const auto& [key, queue] : cluster_.all("localqueues")) {
+    int64_t reserving = 0, admitted = 0, pending = 0;
+    Amounts used;
+    for (const auto& [id, workload] : cluster_.all("workloads")) {
+      if (id.first != key.first || workload.get_string({"spec", "queueName"}) != key.second)
+        continue;
+      if (reserves(workload)) {
+        ++reserving;
+        admitted += is_true(workload, "Admitted") ? 1 : 0;
+        for (const auto& [fr, amount] : charge(workload))
+          if (amount != 0) used[fr] += amount;
+      } else if (unfinished(workload) && workload.get_bool({"spec", "active"}, true) &&
+                 !deleting(workload)) {
+        ++pending;
+      }
+    }
+    const std::string target(queue.get_string({"spec", "clusterQueue"}));
+    const json::Value* cluster_queue = cluster_.find("clusterqueues", "", target);
+    if (cluster_queue == nullptr) continue;  // then it says nothing of numbers
+    const int64_t seen_reserving = queue.get_int({"status", "reservingWorkloads"});
+    const int64_t seen_admitted = queue.get_int({"status", "admittedWorkloads"});
+    if (seen_reserving != reserving || seen_admitted != admitted)
+      fail("a LocalQueue counts wrong",
+           key.first + "/" + key.second + ": " + std::to_string(seen_reserving) +
+               " reserving and " + std::to_string(seen_admitted) + " admitted instead of " +
+               std::to_string(reserving) + " and " + std::to_string(admitted));
+    const int64_t seen_pending = queue.get_int({"status", "pendingWorkloads"});
+    if (!stopped(queue) && !stopped(*cluster_queue) && seen_pending > pending)
+      fail("a LocalQueue counts workloads that do not wait",
+           key.first + "/" + key.second + ": " + std::to_string(seen_pending) + " instead of " +
+               std::to_string(pending));
+    const Quota quota = quota_of(*cluster_queue);
+    std::erase_if(used, [&](const auto& entry) { return !quota.nominal.contains(entry.first); });
+    if (const Amounts seen = shown(queue, "flavorsReservation"); seen != used)
+      fail("the usage of a LocalQueue is not the sum of its workloads",
+           key.first + "/" + key.second + text_of(seen) + " instead of" + text_of(used));
+  }
+}
+
+void Checks::check_jobs() {
+  for (const auto& [key, job] : cluster_.all("jobs")) {
+    if (deleting(job)) continue;
+    int open = 0;
+    const json::Value* mine = nullptr;
+    for (const auto& [id, workload] : cluster_.all("workloads")) {
+      if (job_of(cluster_, workload) != &job || deleting(workload)) continue;
+      if (unfinished(workload)) ++open;
+      mine = &workload;
+    }
+    const bool runs = job.get_int({"status", "active"}) > 0;
+    const bool suspended = job.get_bool({"spec", "suspend"}, false);
+    if (open > 1) fail("a job has two open workloads", brief(job));
+    if (mine != nullptr && nonsense_.contains(uid_of(*mine))) continue;
+    if (job_finished(job)) {
+      if (open > 0) fail("the workload of a finished job is open", brief(job) + " " + brief(*mine));
+      continue;
+    }
+    if (mine == nullptr || !unfinished(*mine)) {
+      if (mine == nullptr) fail("a job has no workload", brief(job));
+      continue;
+    }
+    const bool admitted = is_true(*mine, "Admitted") && reserves(*mine);
+    if ((runs || !suspended) && !admitted)
+      fail("a job runs without being admitted", brief(job) + " " + brief(*mine));
+    if (admitted && !is_true(*mine, "Evicted") && (suspended || !runs))
+      fail("an admitted job does not run", brief(job) + " " + brief(*mine));
+  }
+}
+
+void Checks::check_workloads() {
+  for (const auto& [key, workload] : cluster_.all("workloads")) {
+    const json::Value* job = job_of(cluster_, workload);
+    if (workload.get_string({"spec", "priorityClassRef", "kind"}) == "WorkloadPriorityClass" &&
+        unfinished(workload) && !deleting(workload)) {
+      const json::Value* level =
+          cluster_.find("workloadpriorityclasses", "",
+                        std::string(workload.get_string({"spec", "priorityClassRef", "name"})));
+      if (level != nullptr && level->get_int({"value"}) != workload.get_int({"spec", "priority"}))
+        fail("a workload did not follow its priority class", brief(workload));
+    }
+    if (nonsense_.contains(uid_of(workload))) continue;
+    if (job == nullptr || deleting(*job)) {
+      if (reserves(workload) && job == nullptr)
+        fail("a workload without job holds quota", brief(workload));
+      continue;
+    }
+    if (!unfinished(workload) || deleting(workload)) continue;
+    if (reserves(workload)) {
+      if (is_true(workload, "Evicted"))
+        fail("an evicted workload keeps its quota", brief(workload) + " " + brief(*job));
+      check_reserving(workload, *job);
+      continue;
+    }
+    if (workload.get_string({"spec", "queueName"}) !=
+        job->get_string({"metadata", "labels", "kueue.x-k8s.io/queue-name"}))
+      fail("a workload did not follow its job to another queue", brief(workload) + brief(*job));
+    if (workload.find_path({"status", "admission"}) != nullptr)
+      fail("an admission without reservation", brief(workload));
+    check_pending(workload);
+  }
+}
+
+// A workload that holds quota may go on doing so.
+void Checks::check_reserving(const json::Value& workload, const json::Value& job) {
+  if (!workload.get_bool({"spec", "active"}, true))
+    fail("an inactive workload keeps its quota", brief(workload));
+  const std::string name(workload.get_string({"status", "admission", "clusterQueue"}));
+  const json::Value* queue = cluster_.find("clusterqueues", "", name);
+  const json::Value* local = cluster_.find("localqueues", namespace_of(workload),
+                                           std::string(workload.get_string({"spec", "queueName"})));
+  const bool admitted = is_true(workload, "Admitted");
+  for (const json::Value* one : {queue, local}) {
+    if (one == nullptr) continue;
+    const std::string_view policy = one->get_string({"spec", "stopPolicy"});
+    if (policy == "HoldAndDrain" || (policy == "Hold" && !admitted))
+      fail("a stopped queue is not drained", brief(workload) + " " + brief(*one));
+  }
+  bool answered = true;  // all checks have somebody who answers
+  if (const json::Value* checks = workload.find_path({"status", "admissionChecks"}))
+    for (const json::Value& check : checks->as_array())
+      answered = answered && cluster_.find("admissionchecks", "",
+                                           std::string(check.get_string({"name"}))) != nullptr;
+  if (!admitted) {
+    if (answered) fail("a workload with ready checks is not admitted", brief(workload));
+    return;
+  }
+  const int64_t granted = workload.find_path({"status", "admission", "podSetAssignments"})
+                              ->as_array()[0]
+                              .get_int({"count"});
+  if (job.get_int({"status", "active"}) > granted)
+    fail("more pods run than were admitted", brief(workload) + " " + brief(job));
+  const auto since =
+      parse_time(condition(workload, "Admitted")->get_string({"lastTransitionTime"}));
+  const int64_t limit = workload.get_int({"spec", "maximumExecutionTimeSeconds"}, -1);
+  if (limit >= 0 && since.ok() &&
+      cluster_.scheduler().now() - *since > Duration::seconds(limit + 1200))
+    fail("a workload runs longer than it may", brief(workload));
+}
+
+// A workload that waits has a reason.
+void Checks::check_pending(const json::Value& workload) {
+  if (!workload.get_bool({"spec", "active"}, true)) return;
+  const json::Value* local = cluster_.find("localqueues", namespace_of(workload),
+                                           std::string(workload.get_string({"spec", "queueName"})));
+  if (local == nullptr || deleting(*local) || stopped(*local)) return;
+  const std::string name(local->get_string({"spec", "clusterQueue"}));
+  const json::Value* queue = cluster_.find("clusterqueues", "", name);
+  if (queue == nullptr || deleting(*queue) || stopped(*queue)) return;
+  if (queue->find_path({"spec", "namespaceSelector", "matchLabels"}) != nullptr) {
+    const json::Value* home = cluster_.find("namespaces", "", namespace_of(workload));
+    if (home->get_string({"metadata", "labels", "marked"}) != "yes") return;
+  }
+  if (const json::Value* checks =
+          queue->find_path({"spec", "admissionChecksStrategy", "admissionChecks"}))
+    for (const json::Value& check : checks->as_array())
+      if (cluster_.find("admissionchecks", "", std::string(check.get_string({"name"}))) == nullptr)
+        return;
+  const auto nodes = tree();
+  const Quota& own = nodes.at("q/" + name);
+  for (const std::string& flavor : own.flavors)
+    if (cluster_.find("resourceflavors", "", flavor) == nullptr) return;
+  // Somebody else of its tree waits: he may be before it, or what is free is kept for him.
+  const auto root_of = [&](const std::string& node) {
+    std::set<std::string> seen{node};
+    std::string at = node;
+    while (!nodes.at(at).parent.empty()) {
+      at = "c/" + nodes.at(at).parent;
+      if (!seen.insert(at).second) return std::string();  // a cycle
+    }
+    return at;
+  };
+  const std::string root = root_of("q/" + name);
+  if (root.empty()) return;
+  for (const auto& [key, other] : cluster_.all("workloads")) {
+    if (&other == &workload || !unfinished(other) || reserves(other)) continue;
+    const json::Value* its = cluster_.find("localqueues", namespace_of(other),
+                                           std::string(other.get_string({"spec", "queueName"})));
+    if (its == nullptr) continue;
+    const std::string target(its->get_string({"spec", "clusterQueue"}));
+    if (target == name || !nodes.contains("q/" + target)) {
+      const bool strict = queue->get_string({"spec", "queueingStrategy"}) == "StrictFIFO";
+      if (strict) return;
+      continue;
+    }
+    const json::Value* theirs = cluster_.find("clusterqueues", "", target);
+    if (root_of("q/" + target) == root &&
+        theirs->get_string({"spec", "queueingStrategy"}) == "StrictFIFO")
+      return;
+  }
+  // The quota, by the rules of the tree.
+  Amounts used;
+  std::map<std::string, Amounts> usage;
+  for (const auto& [id, node] : nodes)
+    if (id.starts_with("q/")) usage[id] = usage_of(id.substr(2), false);
+  const auto children = [&](const std::string& parent) {
+    std::vector<std::string> list;
+    for (const auto& [id, node] : nodes)
+      if (!node.parent.empty() && "c/" + node.parent == parent) list.push_back(id);
+    return list;
+  };
+  std::function<int64_t(const std::string&, const FlavorResource&)> subtree, local_part, use;
+  subtree = [&](const std::string& id, const FlavorResource& fr) {
+    int64_t sum = of(nodes.at(id).nominal, fr);
+    for (const std::string& child : children(id)) sum += subtree(child, fr) - local_part(child, fr);
+    return sum;
+  };
+  local_part = [&](const std::string& id, const FlavorResource& fr) -> int64_t {
+    auto lending = nodes.at(id).lending.find(fr);
+    if (lending == nodes.at(id).lending.end()) return 0;
+    return std::max<int64_t>(0, subtree(id, fr) - lending->second);
+  };
+  use = [&](const std::string& id, const FlavorResource& fr) -> int64_t {
+    if (id.starts_with("q/")) return of(usage[id], fr);
+    int64_t sum = 0;
+    for (const std::string& child : children(id))
+      sum += std::max<int64_t>(0, use(child, fr) - local_part(child, fr));
+    return sum;
+  };
+  std::function<int64_t(const std::string&, const FlavorResource&)> available;
+  available = [&](const std::string& id, const FlavorResource& fr) -> int64_t {
+    const Quota& node = nodes.at(id);
+    const int64_t s = subtree(id, fr), u = use(id, fr), l = local_part(id, fr);
+    if (node.parent.empty()) return s - u;
+    int64_t above = available("c/" + node.parent, fr);
+    auto limit = node.borrowing.find(fr);
+    if (limit != node.borrowing.end())
+      above = std::min(above, (s - l) - std::max<int64_t>(0, u - l) + limit->second);
+    return std::max<int64_t>(0, l - u) + above;
+  };
+  const json::Value& set = workload.find_path({"spec", "podSets"})->as_array()[0];
+  const json::Value& container = set.find_path({"template", "spec", "containers"})->as_array()[0];
+  const int64_t each = amount(container.find_path({"resources", "requests", "cpu"}), "cpu");
+  const int64_t least = set.get_int({"minCount"}, set.get_int({"count"}, 1));
+  for (const std::string& flavor : own.flavors) {
+    const json::Value* spec = cluster_.find("resourceflavors", "", flavor);
+    if (spec->find_path({"spec", "nodeTaints"}) != nullptr) continue;
+    const int64_t room = std::max<int64_t>(0, available("q/" + name, {flavor, "cpu"}));
+    if (each * least <= room)
+      fail("a workload waits for nothing",
+           "in " + name + ", " + flavor + " has room for " + std::to_string(room) +
+               "m cpu, it wants " + std::to_string(each * least) + "m: " + brief(workload));
+  }
+}
+
+void Checks::check_engine(controllers::Manager& leader) {
+  std::map<std::string, std::set<std::string>> expected, seen;
+  for (const auto& [key, workload] : cluster_.all("workloads"))
+    if (reserves(workload))
+      expected[std::string(workload.get_string({"status", "admission", "clusterQueue"}))].insert(
+          key.first + "/" + key.second);
+  leader.runtime().admission.ask([&](const engine::State& state) {
+    for (const auto& [queue, keys] : state.reserved_by_queue())
+      for (const engine::Key& key : keys) seen[queue].insert(key.namespace_ + "/" + key.name);
+    return 0;
+  });
+  for (const auto* side : {&expected, &seen})
+    for (const auto& [queue, keys] : *side)
+      for (const std::string& key : keys)
+        if (expected[queue].contains(key) != seen[queue].contains(key))
+          fail("the engine and the API disagree about a reservation",
+               key + " in " + queue +
+                   (seen[queue].contains(key) ? " of the engine" : " of the API"));
+}
+
+// Nothing is told of what is no more.
+void Checks::check_telemetry(controllers::Manager& leader) {
+  std::set<std::string> cohorts;
+  for (const auto& [key, cohort] : cluster_.all("cohorts")) {
+    cohorts.insert(key.second);
+    cohorts.insert(std::string(cohort.get_string({"spec", "parentName"})));
+  }
+  for (const auto& [key, queue] : cluster_.all("clusterqueues"))
+    cohorts.insert(std::string(queue.get_string({"spec", "cohortName"})));
+  const std::string text = leader.metrics_text();
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    const auto label = [&](const std::string& name) -> std::optional<std::string> {
+      for (const char* before : {"{", ","}) {
+        const size_t at = line.find(before + name + "=\"");
+        if (at == std::string::npos) continue;
+        const size_t from = at + name.size() + 3;
+        return line.substr(from, line.find('"', from) - from);
+      }
+      return std::nullopt;
+    };
+    if (line.empty() || line[0] == '#') continue;
+    const auto queue = label("cluster_queue");
+    // A LocalQueue may point to one that never was.
+    if (queue && !queue->empty() && !line.starts_with("kueue_local_queue") &&
+        cluster_.find("clusterqueues", "", *queue) == nullptr)
+      fail("metrics tell of a ClusterQueue that is gone", line);
+    const auto local = label("name") ? label("name") : label("local_queue");
+    const auto home = label("namespace");
+    if (local && home && line.starts_with("kueue_local_queue") &&
+        cluster_.find("localqueues", *home, *local) == nullptr)
+      fail("metrics tell of a LocalQueue that is gone", line);
+    const auto cohort = label("cohort");
+    if (cohort && !cohort->empty() && line.starts_with("kueue_cohort") &&
+        !cohorts.contains(*cohort))
+      fail("metrics tell of a cohort that is gone", line);
+  }
+}
+
+}  // namespace kueue::sim
