@@ -141,14 +141,13 @@ World::Program* World::program(const std::string& name) {
 
 void World::written(Program& program, const wire::Request& request, int status) {
   const auto path = wire::parse_resource_path(request.path);
-  if (log_ || (path && !idle_chatter(*path))) {
-    const std::string line =
-        program.name + ": " + request.method + " " + request.path + " -> " + std::to_string(status);
-    say(line + (path && !idle_chatter(*path) && log_ ? " " + request.body : ""));
-    if (path && idle_chatter(*path)) return;
-    recent_.push_back(line);
-    if (recent_.size() > 30) recent_.erase(recent_.begin());
-  }
+  const bool chatter = path && idle_chatter(*path);
+  const std::string line =
+      program.name + ": " + request.method + " " + request.path + " -> " + std::to_string(status);
+  if (log_) say(line + (chatter ? "" : " " + request.body));
+  if (chatter) return;
+  recent_.push_back(line);
+  if (recent_.size() > 30) recent_.erase(recent_.begin());
   ++writes_;
   if (status < 300) last_write_ = scheduler_.now();
 }

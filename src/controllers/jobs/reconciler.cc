@@ -219,12 +219,16 @@ JobReconciler::Next JobReconciler::steer(const Job& job, WorkloadPointer workloa
   }
   if (is_admitted(*workload)) return start(job, *workload);
   report_checks(job, *workload);
-  if (!has_reservation(*workload) && workload->spec.queue_name != queue_name(job)) {
-    json::Value patch;
-    patch.at_path({"spec", "queueName"}) = queue_name(job);
-    KUEUE_ASSIGN(workload, patch_workload(*workload, std::move(patch)));
-  }
+  KUEUE_TRY(follow_queue(job, *workload));
   return kube::ReconcileResult{};
+}
+
+Result<void> JobReconciler::follow_queue(const Job& job, const v1beta2::Workload& workload) {
+  if (has_reservation(workload) || workload.spec.queue_name == queue_name(job)) return {};
+  json::Value patch;
+  patch.at_path({"spec", "queueName"}) = queue_name(job);
+  KUEUE_TRY(patch_workload(workload, std::move(patch)));
+  return {};
 }
 
 JobReconciler::Next JobReconciler::after_eviction(const Job& job,
@@ -248,6 +252,7 @@ JobReconciler::Next JobReconciler::after_eviction(const Job& job,
                              return StatusEdit::kWrite;
                            }));
   if (written != nullptr && released) record_released(context_, before);
+  if (written != nullptr) KUEUE_TRY(follow_queue(job, *written));
   return retain_after_deactivation(job, workload);
 }
 

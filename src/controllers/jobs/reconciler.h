@@ -67,6 +67,8 @@ class JobReconciler {
 
   // Moving the job.
   Next steer(const Job& job, WorkloadPointer workload);
+  // A Workload that holds no quota goes to the queue that its job names now.
+  Result<void> follow_queue(const Job& job, const v1beta2::Workload& workload);
   Next after_eviction(const Job& job, const v1beta2::Workload& workload);
   Next start(const Job& job, const v1beta2::Workload& workload);
   // True when the job is stopped and nothing of it runs.

@@ -23,6 +23,16 @@ metrics::LabelValues with(metrics::LabelValues labels, std::string more) {
   return labels;
 }
 
+// What is recorded late, of a queue that is gone, would be told for ever.
+bool exists(const Context& context, const std::string& cluster_queue) {
+  return context.stores->cluster_queues.get({"", cluster_queue}) != nullptr;
+}
+bool tells_of_local_queue(const Context& context, const v1beta2::Workload& workload) {
+  return local_queue_metrics(context) &&
+         context.stores->local_queues.get(
+             {workload.metadata.namespace_, workload.spec.queue_name}) != nullptr;
+}
+
 double seconds_between(Instant from, Instant to) {
   return from.is_zero() || to < from ? 0 : (to - from).as_seconds();
 }
@@ -62,9 +72,11 @@ void record_quota_reserved(const Context& context, const v1beta2::Workload& work
   const std::string queue(cluster_queue);
   const std::string priority = priority_class_label(workload);
   const double wait = seconds_between(queued_since(workload), context.now());
-  m.quota_reserved_workloads_total.add({queue, priority});
-  m.quota_reserved_wait_time_seconds.observe({queue, priority}, wait);
-  if (!local_queue_metrics(context)) return;
+  if (exists(context, queue)) {
+    m.quota_reserved_workloads_total.add({queue, priority});
+    m.quota_reserved_wait_time_seconds.observe({queue, priority}, wait);
+  }
+  if (!tells_of_local_queue(context, workload)) return;
   m.local_queue_quota_reserved_workloads_total.add(with(local_queue(workload), priority));
   m.local_queue_quota_reserved_wait_time_seconds.observe(with(local_queue(workload), priority),
                                                          wait);
@@ -79,14 +91,16 @@ void record_admitted(const Context& context, const v1beta2::Workload& workload,
   const double wait = seconds_between(queued_since(workload), now);
   const double checks = seconds_between(reserved_at, now);
   const bool checked = !workload.status.admission_checks.empty();
-  m.admitted_workloads_total.add({queue, priority});
-  m.admission_wait_time_seconds.observe({queue, priority}, wait);
-  if (checked) m.admission_checks_wait_time_seconds.observe({queue, priority}, checks);
+  if (exists(context, queue)) {
+    m.admitted_workloads_total.add({queue, priority});
+    m.admission_wait_time_seconds.observe({queue, priority}, wait);
+    if (checked) m.admission_checks_wait_time_seconds.observe({queue, priority}, checks);
+  }
   if (context.gates().on(Gate::kMetricsForCohorts)) {
     for (const std::string& cohort : cohort_path(*context.stores, cluster_queue))
       m.cohort_subtree_admitted_workloads_total.add({cohort, priority});
   }
-  if (!local_queue_metrics(context)) return;
+  if (!tells_of_local_queue(context, workload)) return;
   const metrics::LabelValues local = with(local_queue(workload), priority);
   m.local_queue_admitted_workloads_total.add(local);
   m.local_queue_admission_wait_time_seconds.observe(local, wait);
@@ -99,18 +113,19 @@ void record_evicted(const Context& context, const v1beta2::Workload& workload,
   Metrics& m = *context.metrics;
   const metrics::LabelValues labels{std::string(cluster_queue), std::string(reason),
                                     std::string(cause), priority_class_label(workload)};
-  m.evicted_workloads_total.add(labels);
+  const bool told = exists(context, labels[0]);
+  if (told) m.evicted_workloads_total.add(labels);
   bool first = true;
   if (workload.status.scheduling_stats.has_value()) {
     for (const auto& eviction : workload.status.scheduling_stats->evictions)
       if (eviction.reason == reason && eviction.underlying_cause == cause) first = false;
   }
-  if (first) m.evicted_workloads_once_total.add(labels);
-  if (is_true(workload, kPodsReady))
+  if (first && told) m.evicted_workloads_once_total.add(labels);
+  if (told && is_true(workload, kPodsReady))
     m.pods_ready_to_evicted_time_seconds.observe(
         {labels[0], labels[1], labels[2]},
         seconds_between(transition_time(workload, kPodsReady), context.now()));
-  if (!local_queue_metrics(context)) return;
+  if (!tells_of_local_queue(context, workload)) return;
   metrics::LabelValues local = local_queue(workload);
   local.insert(local.end(), labels.begin() + 1, labels.end());
   m.local_queue_evicted_workloads_total.add(local);
@@ -118,8 +133,9 @@ void record_evicted(const Context& context, const v1beta2::Workload& workload,
 
 void record_preempted(const Context& context, std::string_view preempting_cluster_queue,
                       std::string_view reason) {
-  context.metrics->preempted_workloads_total.add(
-      {std::string(preempting_cluster_queue), std::string(reason)});
+  const std::string queue(preempting_cluster_queue);
+  if (exists(context, queue))
+    context.metrics->preempted_workloads_total.add({queue, std::string(reason)});
 }
 
 void record_finished(const Context& context, const v1beta2::Workload& workload) {
@@ -132,14 +148,15 @@ void record_finished(const Context& context, const v1beta2::Workload& workload) 
     queue = local->spec.cluster_queue;
   }
   const std::string priority = priority_class_label(workload);
-  m.finished_workloads_total.add({queue, priority});
-  const bool local_too = local_queue_metrics(context);
+  const bool told = exists(context, queue);
+  if (told) m.finished_workloads_total.add({queue, priority});
+  const bool local_too = tells_of_local_queue(context, workload);
   const metrics::LabelValues local = with(local_queue(workload), priority);
   if (local_too) m.local_queue_finished_workloads_total.add(local);
   if (!is_admitted(workload)) return;
   const double ran = workload.status.accumulated_past_execution_time_seconds.value_or(0) +
                      seconds_between(transition_time(workload, kAdmitted), context.now());
-  m.execution_time_seconds.observe({queue, priority}, ran);
+  if (told) m.execution_time_seconds.observe({queue, priority}, ran);
   if (local_too) m.local_queue_execution_time_seconds.observe(local, ran);
 }
 
@@ -151,9 +168,11 @@ void record_ready(const Context& context, const v1beta2::Workload& workload) {
   const Instant now = context.now();
   const double since_queued = seconds_between(queued_since(workload), now);
   const double since_admitted = seconds_between(transition_time(workload, kAdmitted), now);
-  m.ready_wait_time_seconds.observe({queue, priority}, since_queued);
-  m.admitted_until_ready_wait_time_seconds.observe({queue, priority}, since_admitted);
-  if (!local_queue_metrics(context)) return;
+  if (exists(context, queue)) {
+    m.ready_wait_time_seconds.observe({queue, priority}, since_queued);
+    m.admitted_until_ready_wait_time_seconds.observe({queue, priority}, since_admitted);
+  }
+  if (!tells_of_local_queue(context, workload)) return;
   const metrics::LabelValues local = with(local_queue(workload), priority);
   m.local_queue_ready_wait_time_seconds.observe(local, since_queued);
   m.local_queue_admitted_until_ready_wait_time_seconds.observe(local, since_admitted);
@@ -165,6 +184,7 @@ void record_released(const Context& context, const v1beta2::Workload& before) {
     return;
   // A workload that is switched off does not wait for its quota to come back.
   if (evicted->reason.starts_with(kDeactivated)) return;
+  if (!exists(context, before.status.admission->cluster_queue)) return;
   context.metrics->workload_eviction_latency_seconds.observe(
       {before.status.admission->cluster_queue, evicted->reason},
       seconds_between(evicted->last_transition_time.value_or(Instant{}), context.now()));
