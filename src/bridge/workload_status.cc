@@ -288,7 +288,8 @@ bool sync_admitted(Workload& w, const StatusContext& context) {
   if (admitted) {
     const api::meta::Condition* was = find(w, "Admitted");
     Duration ran = context.now - was->last_transition_time.value_or(context.now);
-    auto seconds = static_cast<int32_t>(ran.ns / 1'000'000'000);
+    // A clock that went back gives no time away.
+    auto seconds = static_cast<int32_t>(std::max<int64_t>(0, ran.ns / 1'000'000'000));
     int32_t total = w.status.accumulated_past_execution_time_seconds.value_or(0) + seconds;
     w.status.accumulated_past_execution_time_seconds = total;
   }

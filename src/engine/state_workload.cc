@@ -202,12 +202,12 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
   const Workload& w = world.object(id);
   Phase was = phase(before);
   Phase is = phase(w);
-  // A deactivated workload holds its quota until it is released: its pods have to end first.
-  if (is == Phase::kFinished || (!w.active && is == Phase::kPending)) {
+  if (is == Phase::kFinished || !w.active) {
     remove_from_queue(world, id);
     leave_second_pass(world, id);
     world.delayed.erase(id);
-    forget_penalty(world, id);
+    if (is == Phase::kFinished || !w.is_true(ConditionType::kQuotaReserved))
+      forget_penalty(world, id);
     release(world, id);
     retry_for(world, id);
   } else if (was == Phase::kPending && is == Phase::kPending) {

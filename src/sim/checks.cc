@@ -26,46 +26,10 @@ void Checks::fail(const std::string& what, const std::string& details) {
   if (!failure_) failure_ = Failure{what, details};
 }
 
-Checks::Quota Checks::quota_of(const json::Value& object) const {
-  Quota quota;
-  quota.parent = object.get_string({"spec", "cohortName"});
-  if (quota.parent.empty()) quota.parent = object.get_string({"spec", "parentName"});
-  const json::Value* groups = object.find_path({"spec", "resourceGroups"});
-  if (groups == nullptr || !groups->is_array()) return quota;
-  for (const json::Value& group : groups->as_array()) {
-    for (const json::Value& flavor : group.find("flavors")->as_array()) {
-      const std::string name(flavor.get_string({"name"}));
-      quota.flavors.push_back(name);
-      for (const json::Value& resource : flavor.find("resources")->as_array()) {
-        const std::pair key(name, std::string(resource.get_string({"name"})));
-        quota.nominal[key] = amount(resource.find("nominalQuota"), key.second);
-        if (const auto* limit = resource.find("borrowingLimit"))
-          quota.borrowing[key] = amount(limit, key.second);
-        if (const auto* limit = resource.find("lendingLimit"))
-          quota.lending[key] = amount(limit, key.second);
-      }
-    }
-  }
-  return quota;
-}
-
-std::map<std::string, Checks::Quota> Checks::tree() const {
-  std::map<std::string, Quota> nodes;
-  for (const auto& [key, queue] : cluster_.all("clusterqueues"))
-    nodes["q/" + key.second] = quota_of(queue);
-  for (const auto& [key, cohort] : cluster_.all("cohorts"))
-    nodes["c/" + key.second] = quota_of(cohort);
-  std::vector<std::string> named;
-  for (const auto& [key, node] : nodes)
-    if (!node.parent.empty()) named.push_back("c/" + node.parent);
-  for (const std::string& name : named) nodes[name];
-  return nodes;
-}
-
 Amounts Checks::usage_of(const std::string& cluster_queue, bool admitted_only) const {
   Amounts sum;
   for (const auto& [key, workload] : cluster_.all("workloads")) {
-    if (!reserves(workload) || (admitted_only && !is_true(workload, "Admitted"))) continue;
+    if (!counts(workload) || (admitted_only && !is_true(workload, "Admitted"))) continue;
     if (workload.get_string({"status", "admission", "clusterQueue"}) != cluster_queue) continue;
     for (const auto& [fr, amount] : charge(workload)) sum[fr] += amount;
   }
@@ -184,7 +148,7 @@ void Checks::preempted(const json::Value& before, const json::Value& after) {
 void Checks::queue_gone(const json::Value& queue) {
   if (cluster_.writer.empty()) return;
   for (const auto& [key, workload] : cluster_.all("workloads"))
-    if (reserves(workload) && !nonsense_.contains(uid_of(workload)) &&
+    if (counts(workload) && !nonsense_.contains(uid_of(workload)) &&
         workload.get_string({"status", "admission", "clusterQueue"}) == name_of(queue))
       fail("a ClusterQueue went while its quota was in use", brief(queue) + " " + brief(workload));
 }

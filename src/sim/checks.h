@@ -11,6 +11,7 @@
 
 #include "sim/cluster.h"
 #include "sim/look.h"
+#include "sim/quota_tree.h"
 
 namespace kueue::controllers {
 class Manager;
@@ -41,13 +42,6 @@ class Checks {
   void fail(const std::string& what, const std::string& details);
 
  private:
-  struct Quota {
-    Amounts nominal;
-    std::map<std::pair<std::string, std::string>, int64_t> borrowing;
-    std::map<std::pair<std::string, std::string>, int64_t> lending;
-    std::vector<std::string> flavors;
-    std::string parent;
-  };
   // What a ClusterQueue was since everything was at rest.
   struct Past {
     Amounts most;
@@ -63,8 +57,6 @@ class Checks {
   void job_changed(const json::Value* before, const json::Value& after);
   void quota_changed(const std::string& name);
 
-  Quota quota_of(const json::Value& object) const;
-  std::map<std::string, Quota> tree() const;  // "q/NAME" and "c/NAME"
   Amounts usage_of(const std::string& cluster_queue, bool admitted_only) const;
 
   void check_queues();
@@ -72,6 +64,11 @@ class Checks {
   void check_workloads();
   void check_reserving(const json::Value& workload, const json::Value& job);
   void check_pending(const json::Value& workload);
+  // What keeps it from being admitted, quota apart.
+  bool has_an_obstacle(const json::Value& workload, const json::Value& queue,
+                       const QuotaTree& tree) const;
+  bool somebody_is_before_it(const json::Value& workload, const json::Value& queue,
+                             const QuotaTree& tree) const;
   void check_jobs();
   void check_engine(controllers::Manager& leader);
   void check_telemetry(controllers::Manager& leader);

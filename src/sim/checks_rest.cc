@@ -9,13 +9,6 @@
 namespace kueue::sim {
 namespace {
 
-using FlavorResource = Amounts::key_type;
-
-int64_t of(const Amounts& amounts, const FlavorResource& key) {
-  auto found = amounts.find(key);
-  return found == amounts.end() ? 0 : found->second;
-}
-
 std::string text_of(const Amounts& amounts) {
   std::string text;
   for (const auto& [fr, amount] : amounts)
@@ -235,6 +228,31 @@ void Checks::check_reserving(const json::Value& workload, const json::Value& job
     fail("a workload runs longer than it may", brief(workload));
 }
 
+bool Checks::has_an_obstacle(const json::Value& workload, const json::Value& queue,
+                             const QuotaTree& tree) const {
+  if (!is_active(cluster_, queue) || tree.root_of(name_of(queue)).empty()) return true;
+  if (queue.find_path({"spec", "namespaceSelector", "matchLabels"}) == nullptr) return false;
+  const json::Value* home = cluster_.find("namespaces", "", namespace_of(workload));
+  return home->get_string({"metadata", "labels", "marked"}) != "yes";
+}
+
+// In a StrictFIFO queue others may be before it, and what is free may be kept for their heads.
+bool Checks::somebody_is_before_it(const json::Value& workload, const json::Value& queue,
+                                   const QuotaTree& tree) const {
+  const std::string root = tree.root_of(name_of(queue));
+  for (const auto& [key, other] : cluster_.all("workloads")) {
+    if (&other == &workload || !unfinished(other) || reserves(other)) continue;
+    const json::Value* local = cluster_.find("localqueues", namespace_of(other),
+                                             std::string(other.get_string({"spec", "queueName"})));
+    if (local == nullptr) continue;
+    const std::string target(local->get_string({"spec", "clusterQueue"}));
+    if (!tree.has_queue(target) || tree.root_of(target) != root) continue;
+    const json::Value* theirs = cluster_.find("clusterqueues", "", target);
+    if (theirs->get_string({"spec", "queueingStrategy"}) == "StrictFIFO") return true;
+  }
+  return false;
+}
+
 // A workload that waits has a reason.
 void Checks::check_pending(const json::Value& workload) {
   if (!workload.get_bool({"spec", "active"}, true)) return;
@@ -243,100 +261,25 @@ void Checks::check_pending(const json::Value& workload) {
   if (local == nullptr || deleting(*local) || stopped(*local)) return;
   const std::string name(local->get_string({"spec", "clusterQueue"}));
   const json::Value* queue = cluster_.find("clusterqueues", "", name);
-  if (queue == nullptr || deleting(*queue) || stopped(*queue)) return;
-  if (queue->find_path({"spec", "namespaceSelector", "matchLabels"}) != nullptr) {
-    const json::Value* home = cluster_.find("namespaces", "", namespace_of(workload));
-    if (home->get_string({"metadata", "labels", "marked"}) != "yes") return;
-  }
-  if (const json::Value* checks =
-          queue->find_path({"spec", "admissionChecksStrategy", "admissionChecks"}))
-    for (const json::Value& check : checks->as_array())
-      if (cluster_.find("admissionchecks", "", std::string(check.get_string({"name"}))) == nullptr)
-        return;
-  const auto nodes = tree();
-  const Quota& own = nodes.at("q/" + name);
-  for (const std::string& flavor : own.flavors)
-    if (cluster_.find("resourceflavors", "", flavor) == nullptr) return;
-  // Somebody else of its tree waits: he may be before it, or what is free is kept for him.
-  const auto root_of = [&](const std::string& node) {
-    std::set<std::string> seen{node};
-    std::string at = node;
-    while (!nodes.at(at).parent.empty()) {
-      at = "c/" + nodes.at(at).parent;
-      if (!seen.insert(at).second) return std::string();  // a cycle
-    }
-    return at;
-  };
-  const std::string root = root_of("q/" + name);
-  if (root.empty()) return;
-  for (const auto& [key, other] : cluster_.all("workloads")) {
-    if (&other == &workload || !unfinished(other) || reserves(other)) continue;
-    const json::Value* its = cluster_.find("localqueues", namespace_of(other),
-                                           std::string(other.get_string({"spec", "queueName"})));
-    if (its == nullptr) continue;
-    const std::string target(its->get_string({"spec", "clusterQueue"}));
-    if (target == name || !nodes.contains("q/" + target)) {
-      const bool strict = queue->get_string({"spec", "queueingStrategy"}) == "StrictFIFO";
-      if (strict) return;
-      continue;
-    }
-    const json::Value* theirs = cluster_.find("clusterqueues", "", target);
-    if (root_of("q/" + target) == root &&
-        theirs->get_string({"spec", "queueingStrategy"}) == "StrictFIFO")
-      return;
-  }
-  // The quota, by the rules of the tree.
-  Amounts used;
+  if (queue == nullptr || !is_active(cluster_, *queue)) return;
   std::map<std::string, Amounts> usage;
-  for (const auto& [id, node] : nodes)
-    if (id.starts_with("q/")) usage[id] = usage_of(id.substr(2), false);
-  const auto children = [&](const std::string& parent) {
-    std::vector<std::string> list;
-    for (const auto& [id, node] : nodes)
-      if (!node.parent.empty() && "c/" + node.parent == parent) list.push_back(id);
-    return list;
-  };
-  std::function<int64_t(const std::string&, const FlavorResource&)> subtree, local_part, use;
-  subtree = [&](const std::string& id, const FlavorResource& fr) {
-    int64_t sum = of(nodes.at(id).nominal, fr);
-    for (const std::string& child : children(id)) sum += subtree(child, fr) - local_part(child, fr);
-    return sum;
-  };
-  local_part = [&](const std::string& id, const FlavorResource& fr) -> int64_t {
-    auto lending = nodes.at(id).lending.find(fr);
-    if (lending == nodes.at(id).lending.end()) return 0;
-    return std::max<int64_t>(0, subtree(id, fr) - lending->second);
-  };
-  use = [&](const std::string& id, const FlavorResource& fr) -> int64_t {
-    if (id.starts_with("q/")) return of(usage[id], fr);
-    int64_t sum = 0;
-    for (const std::string& child : children(id))
-      sum += std::max<int64_t>(0, use(child, fr) - local_part(child, fr));
-    return sum;
-  };
-  std::function<int64_t(const std::string&, const FlavorResource&)> available;
-  available = [&](const std::string& id, const FlavorResource& fr) -> int64_t {
-    const Quota& node = nodes.at(id);
-    const int64_t s = subtree(id, fr), u = use(id, fr), l = local_part(id, fr);
-    if (node.parent.empty()) return s - u;
-    int64_t above = available("c/" + node.parent, fr);
-    auto limit = node.borrowing.find(fr);
-    if (limit != node.borrowing.end())
-      above = std::min(above, (s - l) - std::max<int64_t>(0, u - l) + limit->second);
-    return std::max<int64_t>(0, l - u) + above;
-  };
+  for (const auto& [key, one] : cluster_.all("clusterqueues"))
+    usage[key.second] = usage_of(key.second, false);
+  const QuotaTree tree(cluster_, std::move(usage));
+  if (has_an_obstacle(workload, *queue, tree) || somebody_is_before_it(workload, *queue, tree))
+    return;
   const json::Value& set = workload.find_path({"spec", "podSets"})->as_array()[0];
   const json::Value& container = set.find_path({"template", "spec", "containers"})->as_array()[0];
   const int64_t each = amount(container.find_path({"resources", "requests", "cpu"}), "cpu");
-  const int64_t least = set.get_int({"minCount"}, set.get_int({"count"}, 1));
-  for (const std::string& flavor : own.flavors) {
+  const int64_t least = each * set.get_int({"minCount"}, set.get_int({"count"}, 1));
+  for (const std::string& flavor : tree.queue(name).flavors) {
     const json::Value* spec = cluster_.find("resourceflavors", "", flavor);
     if (spec->find_path({"spec", "nodeTaints"}) != nullptr) continue;
-    const int64_t room = std::max<int64_t>(0, available("q/" + name, {flavor, "cpu"}));
-    if (each * least <= room)
-      fail("a workload waits for nothing",
-           "in " + name + ", " + flavor + " has room for " + std::to_string(room) +
-               "m cpu, it wants " + std::to_string(each * least) + "m: " + brief(workload));
+    const int64_t room = tree.available(name, {flavor, "cpu"});
+    if (least <= room)
+      fail("a workload waits for nothing", "in " + name + ", " + flavor + " has room for " +
+                                               std::to_string(room) + "m cpu, it wants " +
+                                               std::to_string(least) + "m: " + brief(workload));
   }
 }
 

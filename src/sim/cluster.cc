@@ -81,7 +81,7 @@ class Cluster::Mirror final : public wire::ResponseSink {
     cluster_.take(plural_, chunk);
     return true;
   }
-  void end_stream() override {}
+  void end_stream() override { cluster_.blind_ = true; }
   void on_close(std::function<void()>) override {}
 
  private:
@@ -135,7 +135,7 @@ void Cluster::watch_everything() {
     objects_[plural];
     wire::Request request;
     request.path = path;
-    request.query = {{"watch", "true"}};
+    request.query = {{"watch", "true"}, {"timeoutSeconds", "1000000000"}};
     request.identity = master();
     server_->handle(std::move(request), std::make_shared<Mirror>(*this, plural));
   }
@@ -167,6 +167,7 @@ void Cluster::take(const std::string& plural, std::string_view line) {
 }
 
 const std::map<Cluster::Key, json::Value>& Cluster::all(const std::string& plural) const {
+  KUEUE_CHECK(!blind_, "a watch of the simulation ended");
   auto found = objects_.find(plural);
   KUEUE_CHECK(found != objects_.end(), plural.c_str());
   return found->second;

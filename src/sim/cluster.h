@@ -76,6 +76,7 @@ class Cluster {
   std::unique_ptr<kube::Client> admin_;
   std::map<std::string, std::unique_ptr<kube::Client>> clients_;
   std::map<std::string, std::map<Key, json::Value>> objects_;
+  bool blind_ = false;  // a watch of our own ended
 };
 
 class Road final : public wire::Transport {

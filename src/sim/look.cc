@@ -50,6 +50,10 @@ bool reserves(const json::Value& workload) {
          workload.find_path({"status", "admission"}) != nullptr;
 }
 
+bool counts(const json::Value& workload) {
+  return reserves(workload) && workload.get_bool({"spec", "active"}, true);
+}
+
 Amounts charge(const json::Value& workload) {
   Amounts sum;
   const json::Value* sets = workload.find_path({"status", "admission", "podSetAssignments"});

@@ -11,7 +11,8 @@ namespace {
 
 // A world without faults comes to rest within this time, and stays so.
 constexpr Duration kLongestUnrest = Duration::seconds(6 * 3600);
-constexpr Duration kRest = Duration::seconds(90);
+// Longer than the longest jump of a clock back: what was to be done at a time waits for it again.
+constexpr Duration kRest = Duration::seconds(700);
 constexpr int64_t kTaskLimit = 400'000;
 constexpr int64_t kMostWritesAtRest = 3000;
 

@@ -203,7 +203,7 @@ void Model::workload_changed(const std::shared_ptr<const Workload>& w) {
 void Model::workload_updated(Item& item, const Workload& before) {
   const Workload& w = *item.w;
   Phase was = phase(before), is = phase(w);
-  if (is == Phase::kFinished || (!w.active && is == Phase::kPending)) {
+  if (is == Phase::kFinished || !w.active) {
     leave_queue(item);
     t_.delayed.erase(w.key);
     release(item);
