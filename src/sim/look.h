@@ -27,8 +27,8 @@ std::string reason(const json::Value& object, std::string_view type);  // "" whe
 int64_t amount(const json::Value* quantity, std::string_view resource);
 // Holds quota: QuotaReserved and an admission, not finished.
 bool reserves(const json::Value& workload);
-// As far as ClusterQueues count: that of a deactivated Workload is free at once, as in Kueue, though
-// its pods still end.
+// As far as ClusterQueues count: that of a deactivated Workload is free at once, as in Kueue,
+// though its pods still end.
 bool counts(const json::Value& workload);
 bool unfinished(const json::Value& workload);
 // What its admission charges after reclaimable pods.
