@@ -237,6 +237,8 @@ void apply_event(World& world, const ClusterQueueDeleted& e) {
   q.spec.name = e.name;
   q.groups.clear();
   q.activity = QueueActivity();
+  q.preemptor = WorkloadId();
+  q.preemptor_sticky = false;
   world.forest.remove(q.node);
   world.forest.settle();
   if (before != q.node) request_retry(world, before, world.settings.retry_batch);

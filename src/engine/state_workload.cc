@@ -198,6 +198,14 @@ void on_created(World& world, WorkloadId id) {
     push_or_update(world, id, nullptr);
 }
 
+// As a victim it comes earlier or later than before, or is one no longer.
+bool weighs_otherwise(const World& world, const Workload& before, const Workload& now) {
+  return before.evicted() != now.evicted() ||
+         before.effective_priority() != now.effective_priority() ||
+         queue_timestamp(world, before) != queue_timestamp(world, now) ||
+         before.queue_name != now.queue_name;
+}
+
 void on_updated(World& world, WorkloadId id, const Workload& before) {
   const Workload& w = world.object(id);
   Phase was = phase(before);
@@ -232,7 +240,7 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
       w.evicted() && it != world.second_pass.end() && it->second.ready)
     world.second_pass.erase(it);
   if (is == Phase::kAdmitted && was != Phase::kAdmitted) settle_penalty(world, id);
-  if (before.evicted() != w.evicted() && world.record(id).reservation)
+  if (world.record(id).reservation && weighs_otherwise(world, before, w))
     world.touch_tree(world.record(id).reservation->queue);
 }
 

@@ -84,6 +84,8 @@ struct WorkloadRecord {
   uint64_t seen_version = 0;
   uint32_t looks = 0;            // how often since then
   bool keeps_its_place = false;  // in front of its queue, although it cannot be admitted
+  // The last look went on from where the scan of flavors had stopped, or was held to flavors.
+  bool looked_in_part = false;
 };
 
 struct FlavorRecord {

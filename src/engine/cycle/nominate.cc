@@ -126,6 +126,7 @@ void nominate(Overlay& overlay, Entry& entry) {
   World& world = overlay.world();
   WorkloadRecord& r = world.record(entry.id());
   if (r.scan && scan_is_outdated(world, entry)) r.scan.reset();
+  r.looked_in_part = r.scan != nullptr && r.scan->has_untried();
   entry.nominated = true;
   entry.replaced = replaced_slice(world, entry.id());
   AssignOptions options;
@@ -136,6 +137,7 @@ void nominate(Overlay& overlay, Entry& entry) {
 
 void nominate_again(Overlay& overlay, Entry& entry) {
   overlay.world().record(entry.id()).scan.reset();
+  overlay.world().record(entry.id()).looked_in_part = true;
   Assignment nominated = std::move(entry.assignment);
   AssignOptions options;
   options.replaced = entry.replaced;

@@ -370,6 +370,7 @@ void Forest::bubble_add(QuotaId id, size_t ix, Amount amount, bool record) {
 void Forest::bubble_remove(QuotaId id, size_t ix, Amount amount, bool record) {
   while (id.valid()) {
     const QuotaCell& c = nodes_[id].cells[ix];
+    if (!record && c.usage.is_unlimited()) return mark_dirty(id);  // more than can be counted
     Amount stored = c.usage - c.local;
     if (record) journal_.push_back({id, static_cast<uint32_t>(ix), c.usage});
     set_usage(id, ix, c.usage - amount);
@@ -403,6 +404,12 @@ void Forest::remove_usage(QuotaId queue, const Usage& usage) {
   for (const auto& [fr, amount] : usage)
     if (int ix = index(queue, fr); ix >= 0)
       bubble_remove(queue, static_cast<size_t>(ix), amount, false);
+}
+
+void Forest::reset_usage(QuotaId queue, Usage usage) {
+  KUEUE_CHECK(journal_.empty(), "permanent usage change during a what-if");
+  own_usage_[queue.value] = std::move(usage);
+  mark_dirty(queue);
 }
 
 void Forest::what_if_add(QuotaId queue, const Usage& usage) {

@@ -98,16 +98,80 @@ bool charges_alike(const World& world, WorkloadId id, QueueId queue, const Usage
          r.reservation->usage == usage && r.reservation->placed == placed;
 }
 
+bool beyond_counting(const Usage& usage) {
+  return std::any_of(usage.begin(), usage.end(),
+                     [](const auto& entry) { return entry.second.is_unlimited(); });
+}
+
+// A sum that has reached the largest amount says nothing about its parts: what is left when one
+// goes has to be summed up anew.
+class Sums {
+ public:
+  Sums(World& world, QueueId queue, LocalId local) : world_(world), queue_(queue), local_(local) {
+    const QueueRecord& q = world.queues[queue];
+    lost_ = beyond_counting(q.admitted_usage) ||
+            (q.exists && beyond_counting(world.forest.own_usage(q.node)));
+    if (!local.valid()) return;
+    const LocalRecord& l = world.locals[local];
+    lost_ = lost_ || beyond_counting(l.usage) || beyond_counting(l.admitted_usage);
+  }
+  ~Sums() {
+    if (lost_) recount();
+  }
+  Sums(const Sums&) = delete;
+  Sums& operator=(const Sums&) = delete;
+
+ private:
+  void recount() {
+    QueueRecord& q = world_.queues[queue_];
+    Usage all;
+    q.admitted_usage.clear();
+    for (WorkloadId id : q.reserved) {
+      const Reservation& r = *world_.record(id).reservation;
+      add(all, r.usage);
+      if (r.admitted) add(q.admitted_usage, r.usage);
+    }
+    if (q.exists) world_.forest.reset_usage(q.node, std::move(all));
+    if (!local_.valid()) return;
+    LocalRecord& l = world_.locals[local_];
+    l.usage.clear();
+    l.admitted_usage.clear();
+    for (WorkloadId id : l.members) {
+      const std::unique_ptr<Reservation>& r = world_.record(id).reservation;
+      if (!r || r->local != local_) continue;
+      add(l.usage, r->usage);
+      if (r->admitted) add(l.admitted_usage, r->usage);
+    }
+  }
+
+  World& world_;
+  QueueId queue_;
+  LocalId local_;
+  bool lost_ = false;
+};
+
 void note_release(World& world, QueueId queue) {
   QueueRecord& q = world.queues[queue];
   ++q.generation;
   ++world.tree_releases[world.forest.at(q.node).root.value];
 }
 
+void take_off_sums(World& world, const Reservation& reservation) {
+  Sums sums(world, reservation.queue, reservation.local);
+  QueueRecord& q = world.queues[reservation.queue];
+  if (q.exists) world.forest.remove_usage(q.node, reservation.usage);
+  if (reservation.admitted) {
+    --q.admitted;
+    subtract(q.admitted_usage, reservation.usage);
+  }
+  count_locals(world, reservation, -1);
+}
+
 // The same charge goes out and in again: only who is admitted may differ.
 void note_update(World& world, Reservation& reservation, bool admitted) {
   QueueRecord& q = world.queues[reservation.queue];
   if (reservation.admitted != admitted) {
+    Sums sums(world, reservation.queue, reservation.local);
     count_locals(world, reservation, -1);
     q.admitted += admitted ? 1 : -1;
     if (admitted)
@@ -175,17 +239,12 @@ void release(World& world, WorkloadId id) {
   q.reserved[reservation.position] = last;
   world.record(last).reservation->position = reservation.position;
   q.reserved.pop_back();
-  if (q.exists) world.forest.remove_usage(q.node, reservation.usage);
-  if (reservation.admitted) {
-    --q.admitted;
-    subtract(q.admitted_usage, reservation.usage);
-  }
   note_release(world, reservation.queue);
-  count_locals(world, reservation, -1);
   remove_placed(world, reservation);
   world.changed_queues.insert(reservation.queue);
   world.touch_tree(reservation.queue);
-  r.reservation.reset();
+  std::unique_ptr<Reservation> gone = std::move(r.reservation);
+  take_off_sums(world, *gone);
   update_not_ready(world, id);
 }
 
@@ -209,13 +268,10 @@ void sync_reservation(World& world, WorkloadId id) {
 
 void count_reservations(World& world, QueueId queue, bool exists) {
   QueueRecord& q = world.queues[queue];
-  for (WorkloadId id : q.reserved) {
-    const Usage& usage = world.record(id).reservation->usage;
-    if (exists)
-      world.forest.add_usage(q.node, usage);
-    else
-      world.forest.remove_usage(q.node, usage);
-  }
+  Usage all;
+  if (exists)
+    for (WorkloadId id : q.reserved) add(all, world.record(id).reservation->usage);
+  world.forest.reset_usage(q.node, std::move(all));
 }
 
 }  // namespace kueue::engine

@@ -323,6 +323,8 @@ void Model::apply_to_trees(const Event& event) {
       if (item.place != Item::Place::kNone && item.waits_in == qd->name) leave_queue(item);
     for (const std::string& name : t_.queues_below(before)) ++t_.states[name].generation;
     t_.queues.erase(qd->name);
+    t_.states[qd->name].preemptor.reset();
+    t_.states[qd->name].sticky = false;
     if (before != node) ask_retry(before);
   } else if (const auto* l = std::get_if<LocalQueueChanged>(&event)) {
     auto old = t_.locals.find(l->queue.key);
