@@ -147,9 +147,9 @@ bool seen_as_it_is(const World& world, QueueId queue, WorkloadId head) {
          r.seen_tree_epoch == world.tree_epoch_of(queue) && world.queues[queue].pending.seen(head);
 }
 
-// Some flavor was not tried yet, or not by the last look of a head that stays in front: the next one
-// begins with the first flavor again. After as many looks as there are flavors each had its turn:
-// groups of resources whose scans are out of step would go on for ever.
+// Some flavor was not tried yet, or not by the last look of a head that stays in front: the next
+// one begins with the first flavor again. After as many looks as there are flavors each had its
+// turn: groups of resources whose scans are out of step would go on for ever.
 bool has_flavors_to_try(const World& world, const QueueRecord& queue, const WorkloadRecord& r) {
   if (!world.gate(Gate::kFlavorFungibility)) return false;
   bool untried = r.scan != nullptr && r.scan->has_untried();

@@ -116,7 +116,8 @@ class Forest {
   // Permanent change of a ClusterQueue's own usage.
   void add_usage(QuotaId queue, const Usage& usage);
   void remove_usage(QuotaId queue, const Usage& usage);
-  // The same, when all of it is known: sums that were beyond counting cannot be taken down by parts.
+  // The same, when all of it is known: sums that were beyond counting cannot be taken down by
+  // parts.
   void reset_usage(QuotaId queue, Usage usage);
   const Usage& own_usage(QuotaId queue) const { return own_usage_[queue.value]; }
 
