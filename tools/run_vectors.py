@@ -24,6 +24,7 @@ def main():
         print("0 passed, 0 failed, 1 skipped")
         return 0
     return subprocess.run([args.vectors, str(folder), "--differences", "test/vectors/differences.json",
+                           "--no-counterpart", "test/vectors/no_counterpart.json",
                            "--passing", "test/vectors/passing.txt"], cwd=ROOT).returncode
 
 

@@ -1,6 +1,7 @@
 #include "app/visibility_source.h"
 
 #include "controllers/journal/explanation.h"
+#include "controllers/pending_page.h"
 #include "controllers/runtime.h"
 
 namespace kueue::app {
@@ -15,7 +16,7 @@ class EngineSource final : public visibility::Source {
                                                                    size_t limit) override {
     const std::string queue(name);
     if (runtime_.stores.cluster_queues.get({"", queue}) == nullptr) return std::nullopt;
-    return page(pending(queue), [](const auto&) { return true; }, offset, limit);
+    return page(queue, nullptr, offset, limit);
   }
 
   std::optional<std::vector<visibility::Pending>> of_local_queue(std::string_view namespace_,
@@ -25,10 +26,8 @@ class EngineSource final : public visibility::Source {
     const kube::ObjectKey key{std::string(namespace_), std::string(name)};
     const auto queue = runtime_.stores.local_queues.get(key);
     if (queue == nullptr) return std::nullopt;
-    const auto belongs = [&](const engine::PendingWorkload& one) {
-      return one.local_queue == key.name && one.key.namespace_ == key.namespace_;
-    };
-    return page(pending(queue->spec.cluster_queue), belongs, offset, limit);
+    const engine::Key local{key.namespace_, key.name};
+    return page(queue->spec.cluster_queue, &local, offset, limit);
   }
 
   std::optional<json::Value> explanation(std::string_view namespace_,
@@ -38,19 +37,13 @@ class EngineSource final : public visibility::Source {
   }
 
  private:
-  std::vector<engine::PendingWorkload> pending(const std::string& cluster_queue) {
-    return runtime_.admission.ask(
-        [&](const engine::State& state) { return state.pending(cluster_queue); });
-  }
-
-  template <typename Belongs>
-  std::vector<visibility::Pending> page(const std::vector<engine::PendingWorkload>& all,
-                                        Belongs belongs, size_t offset, size_t limit) {
+  std::vector<visibility::Pending> page(const std::string& cluster_queue, const engine::Key* local,
+                                        size_t offset, size_t limit) {
+    const auto waiting = runtime_.admission.ask([&](const engine::State& state) {
+      return controllers::pending_page(state, cluster_queue, local, offset, limit);
+    });
     std::vector<visibility::Pending> out;
-    size_t index = 0;
-    for (const engine::PendingWorkload& one : all) {
-      if (out.size() == limit) break;
-      if (!belongs(one) || index++ < offset) continue;
+    for (const engine::PendingWorkload& one : waiting) {
       visibility::Pending item{.namespace_ = one.key.namespace_,
                                .name = one.key.name,
                                .created = one.created,

@@ -20,8 +20,9 @@ Amount quota_amount(std::string_view resource, const api::Quantity& quantity) {
 
 api::Quantity quantity_of(std::string_view resource, int64_t amount) {
   if (resource == "cpu") return api::Quantity::of_milli(amount);
+  const bool in_kibi = binary(resource) && amount % 1024 == 0;
   return api::Quantity::of(
-      amount, binary(resource) ? api::QuantityFormat::kBinarySI : api::QuantityFormat::kDecimalSI);
+      amount, in_kibi ? api::QuantityFormat::kBinarySI : api::QuantityFormat::kDecimalSI);
 }
 
 api::Quantity quantity_of_nanos(engine::Nanos amount) {

@@ -1,5 +1,5 @@
 // Amounts in internal units <-> Quantity. cpu counts in millicores, everything else in base units;
-// memory-like resources are written with binary suffixes.
+// memory-like resources are written with binary suffixes where that loses nothing.
 #pragma once
 
 #include <cstdint>

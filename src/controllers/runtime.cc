@@ -295,7 +295,7 @@ void Runtime::connect_workloads() {
     note_change(journal, old.get(), now.get(), context.now());
     // Whoever finished it: seen once, in the order of the changes.
     if (old != nullptr && now != nullptr && !is_finished(*old) && is_finished(*now))
-      record_finished(context, *old);
+      record_finished(context, *now);
     if (workloads_) workloads_->enqueue(key);
     const auto* owner = controller_of((now != nullptr ? now : old)->metadata);
     if (owner == nullptr) return;

@@ -167,12 +167,14 @@ void retry_for(World& world, WorkloadId id) {
 }
 
 bool scaled_down(const Workload& before, const Workload& now) {
-  if (!now.elastic || before.pod_sets.size() != now.pod_sets.size()) return false;
+  if (!now.elastic) return false;
   bool smaller = false;
-  for (size_t i = 0; i < now.pod_sets.size(); ++i) {
-    if (now.pod_sets[i].count > before.pod_sets[i].count) return false;
-    smaller |= now.pod_sets[i].count < before.pod_sets[i].count;
-  }
+  for (const PodSet& is : now.pod_sets)
+    for (const PodSet& was : before.pod_sets) {
+      if (was.name != is.name) continue;
+      if (is.count > was.count) return false;
+      smaller |= is.count < was.count;
+    }
   return smaller;
 }
 

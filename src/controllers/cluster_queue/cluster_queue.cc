@@ -33,13 +33,6 @@ std::vector<v1beta2::FlavorUsage> to_api(const std::vector<engine::FlavorUsage>&
   return result;
 }
 
-// As Prometheus shows quota: cores for cpu, base units for the rest, +Inf for no limit.
-double metric_value(std::string_view resource, Amount amount) {
-  if (amount.is_unlimited()) return std::numeric_limits<double>::infinity();
-  const double value = static_cast<double>(amount.value());
-  return resource == "cpu" ? value / 1000 : value;
-}
-
 double limit_value(std::string_view resource, const std::optional<api::Quantity>& limit) {
   if (!limit.has_value()) return std::numeric_limits<double>::infinity();
   return metric_value(resource, bridge::quota_amount(resource, *limit));

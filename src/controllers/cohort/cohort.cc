@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "bridge/quantities.h"
+#include "controllers/metrics/record.h"
 #include "controllers/scheduler/admission.h"
 #include "controllers/write.h"
 #include "engine/engine.h"
@@ -37,12 +38,6 @@ std::map<std::pair<std::string, std::string>, Amount> own_quota(
       for (const v1beta2::ResourceQuota& quota : flavor.resources)
         result[{flavor.name, quota.name}] = bridge::quota_amount(quota.name, quota.nominal_quota);
   return result;
-}
-
-double metric_value(const std::string& resource, Amount amount) {
-  if (amount.is_unlimited()) return std::numeric_limits<double>::infinity();
-  const double value = static_cast<double>(amount.value());
-  return resource == "cpu" ? value / 1000 : value;
 }
 
 }  // namespace

@@ -97,6 +97,7 @@ Result<JobReconciler::Matching> JobReconciler::ensure_one_workload(const Job& jo
     return Matching{nullptr, !stopped};
   }
   KUEUE_ASSIGN(std::vector<v1beta2::PodSet> pod_sets, job.pod_sets());
+  sanitize(pod_sets);
   WorkloadPointer match;
   std::vector<WorkloadPointer> others;
   for (const WorkloadPointer& workload : owned) {
@@ -159,6 +160,7 @@ Result<JobReconciler::Matching> JobReconciler::ensure_prebuilt(const Job& job,
     KUEUE_ASSIGN(workload, patch_workload(*workload, std::move(patch)));
   }
   KUEUE_ASSIGN(std::vector<v1beta2::PodSet> pod_sets, job.pod_sets());
+  sanitize(pod_sets);
   if (!is_finished(*workload) && !equivalent(job, pod_sets, *workload)) {
     KUEUE_TRY(
         finish(*workload, "OutOfSync", "The prebuilt workload is out of sync with its user job"));
@@ -252,6 +254,7 @@ Result<JobReconciler::Priority> JobReconciler::priority_of(
 Result<v1beta2::Workload> JobReconciler::construct_workload(const Job& job) const {
   const api::meta::ObjectMeta& meta = job.metadata();
   KUEUE_ASSIGN(std::vector<v1beta2::PodSet> pod_sets, job.pod_sets());
+  sanitize(pod_sets);
   KUEUE_ASSIGN(Priority priority, priority_of(job, pod_sets));
   v1beta2::Workload workload;
   workload.metadata.name =

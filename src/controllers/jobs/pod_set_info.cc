@@ -11,6 +11,8 @@
 namespace kueue::controllers::jobs {
 namespace {
 
+constexpr std::string_view kSliceNameAnnotation = "kueue.x-k8s.io/workload-slice-name";
+
 Result<void> merge_map(schema::Map<std::string>& into, const schema::Map<std::string>& from,
                        std::string_view what) {
   for (const auto& [key, value] : from) {
@@ -27,6 +29,19 @@ template <typename T>
 void merge_list(std::vector<T>& into, const std::vector<T>& from) {
   for (const T& item : from)
     if (std::find(into.begin(), into.end(), item) == into.end()) into.push_back(item);
+}
+
+// No operator means Equal.
+void merge_tolerations(std::vector<api::core::Toleration>& into,
+                       const std::vector<api::core::Toleration>& from) {
+  const auto plain = [](api::core::Toleration toleration) {
+    if (toleration.operator_ == "Equal") toleration.operator_.clear();
+    return toleration;
+  };
+  for (const api::core::Toleration& one : from)
+    if (std::none_of(into.begin(), into.end(),
+                     [&](const auto& other) { return plain(other) == plain(one); }))
+      into.push_back(one);
 }
 
 // Label values: at most 63 characters, and a DNS label here, since the queue's name may be a longer
@@ -56,7 +71,7 @@ Result<void> add_flavors(const Context& context, const v1beta2::PodSetAssignment
       return make_error(ErrorCode::kNotFound,
                         "resourceflavors.kueue.x-k8s.io \"" + name + "\" not found");
     KUEUE_TRY(merge_map(info.node_selector, flavor->spec.node_labels, "nodeSelector"));
-    merge_list(info.tolerations, flavor->spec.tolerations);
+    merge_tolerations(info.tolerations, flavor->spec.tolerations);
   }
   return {};
 }
@@ -65,7 +80,7 @@ Result<void> merge_update(PodSetInfo& info, const v1beta2::PodSetUpdate& update)
   KUEUE_TRY(merge_map(info.labels, update.labels, "labels"));
   KUEUE_TRY(merge_map(info.annotations, update.annotations, "annotations"));
   KUEUE_TRY(merge_map(info.node_selector, update.node_selector, "nodeSelector"));
-  merge_list(info.tolerations, update.tolerations);
+  merge_tolerations(info.tolerations, update.tolerations);
   return {};
 }
 
@@ -102,10 +117,11 @@ Result<std::optional<int32_t>> parse_int32(std::string_view annotation, const st
 
 Result<std::vector<v1beta2::PodsetSliceRequiredTopologyConstraint>> parse_constraints(
     const std::string& text) {
-  const std::string where(kSliceConstraintsAnnotation);
   Result<json::Value> parsed = json::parse(text);
   if (!parsed.ok() || !parsed->is_array())
-    return make_error(ErrorCode::kInvalid, where + ": must be a JSON list of {topology, size}");
+    return make_error(ErrorCode::kInvalid,
+                      "failed to parse multi-layer topology constraints annotation: " +
+                          (parsed.ok() ? std::string("not a list") : parsed.error().message));
   std::vector<v1beta2::PodsetSliceRequiredTopologyConstraint> constraints;
   for (const json::Value& item : parsed->as_array()) {
     v1beta2::PodsetSliceRequiredTopologyConstraint constraint;
@@ -113,8 +129,10 @@ Result<std::vector<v1beta2::PodsetSliceRequiredTopologyConstraint>> parse_constr
     constraint.size = static_cast<int32_t>(item.get_int({"size"}));
     constraints.push_back(std::move(constraint));
   }
-  if (constraints.size() > 3)
-    return make_error(ErrorCode::kInvalid, where + ": must have at most 3 items");
+  if (constraints.empty() || constraints.size() > 3)
+    return make_error(ErrorCode::kInvalid,
+                      "topology constraints must contain between 1 and 3 entries: got " +
+                          std::to_string(constraints.size()));
   return constraints;
 }
 
@@ -163,11 +181,19 @@ std::vector<PodSetInfo> infos_of_spec(const v1beta2::Workload& workload) {
   return infos;
 }
 
-Result<void> merge_info(api::core::PodTemplateSpec& pod_template, const PodSetInfo& info) {
+Result<void> merge_info(api::core::PodTemplateSpec& pod_template, const PodSetInfo& info,
+                        const FeatureGates& gates) {
+  // A new slice takes the pods of the old one over.
+  if (gates.on(Gate::kElasticJobsViaWorkloadSlices) &&
+      pod_template.metadata.annotations.contains(kSliceNameAnnotation) &&
+      info.annotations.contains(kSliceNameAnnotation))
+    for (std::string_view name : {kWorkloadAnnotation, kSliceNameAnnotation})
+      if (info.annotations.contains(name))
+        pod_template.metadata.annotations.erase(std::string(name));
   KUEUE_TRY(merge_map(pod_template.metadata.annotations, info.annotations, "annotations"));
   KUEUE_TRY(merge_map(pod_template.metadata.labels, info.labels, "labels"));
   KUEUE_TRY(merge_map(pod_template.spec.node_selector, info.node_selector, "nodeSelector"));
-  merge_list(pod_template.spec.tolerations, info.tolerations);
+  merge_tolerations(pod_template.spec.tolerations, info.tolerations);
   merge_list(pod_template.spec.scheduling_gates, info.scheduling_gates);
   return {};
 }
@@ -184,6 +210,53 @@ void restore_info(api::core::PodTemplateSpec& pod_template, const PodSetInfo& in
   pod_template.spec.node_selector = info.node_selector;
   pod_template.spec.tolerations = info.tolerations;
   pod_template.spec.scheduling_gates = info.scheduling_gates;
+}
+
+void sanitize(std::vector<v1beta2::PodSet>& pod_sets) {
+  const auto repeats = [](const std::vector<api::core::Container>& containers) {
+    return std::any_of(containers.begin(), containers.end(), [](const auto& container) {
+      std::set<std::string_view> names;
+      return std::any_of(container.env.begin(), container.env.end(),
+                         [&](const auto& env) { return !names.insert(env.name).second; });
+    });
+  };
+  const auto keep_last = [](std::vector<api::core::Container>& containers) {
+    for (api::core::Container& container : containers) {
+      std::vector<api::core::EnvVar> kept;
+      for (api::core::EnvVar& env : container.env) {
+        const auto same = std::find_if(kept.begin(), kept.end(),
+                                       [&](const auto& other) { return other.name == env.name; });
+        if (same == kept.end()) {
+          kept.push_back(std::move(env));
+        } else {
+          *same = std::move(env);
+        }
+      }
+      container.env = std::move(kept);
+    }
+  };
+  for (v1beta2::PodSet& pod_set : pod_sets) {
+    const api::core::PodSpec& spec = pod_set.template_->spec;
+    if (!repeats(spec.containers) && !repeats(spec.init_containers)) continue;
+    keep_last(pod_set.template_.edit().spec.containers);
+    keep_last(pod_set.template_.edit().spec.init_containers);
+  }
+}
+
+std::vector<v1beta2::ReclaimablePod> limited_to_pod_sets(
+    const v1beta2::Workload& workload, std::vector<v1beta2::ReclaimablePod> reclaimable) {
+  for (v1beta2::ReclaimablePod& pods : reclaimable)
+    for (const v1beta2::PodSet& pod_set : workload.spec.pod_sets)
+      if (pod_set.name == pods.name) pods.count = std::min(pods.count, pod_set.count.value_or(1));
+  return reclaimable;
+}
+
+bool same_reclaimable(std::vector<v1beta2::ReclaimablePod> a,
+                      std::vector<v1beta2::ReclaimablePod> b) {
+  const auto by_name = [](const auto& x, const auto& y) { return x.name < y.name; };
+  std::sort(a.begin(), a.end(), by_name);
+  std::sort(b.begin(), b.end(), by_name);
+  return a == b;
 }
 
 Result<Boxed<v1beta2::PodSetTopologyRequest>> topology_request(
@@ -209,9 +282,12 @@ Result<Boxed<v1beta2::PodSetTopologyRequest>> topology_request(
                         "strconv.ParseBool: parsing \"" + text + "\": invalid syntax");
     request.unconstrained = yes;
   }
-  request.pod_set_group_name = annotation(kPodSetGroupAnnotation);
+  // A group goes to one domain: without one that is asked for there is none.
+  if (!request.required.empty() || !request.preferred.empty())
+    request.pod_set_group_name = annotation(kPodSetGroupAnnotation);
   request.pod_set_slice_required_topology = annotation(kSliceRequiredTopologyAnnotation);
-  if (const std::string text = annotation(kSliceSizeAnnotation); !text.empty()) {
+  if (const std::string text = annotation(kSliceSizeAnnotation);
+      !text.empty() && !request.pod_set_slice_required_topology.empty()) {
     KUEUE_ASSIGN(request.pod_set_slice_size, parse_int32(kSliceSizeAnnotation, text));
   }
   const std::string constraints = annotation(kSliceConstraintsAnnotation);

@@ -17,13 +17,25 @@ Result<std::vector<PodSetInfo>> infos_of_admission(const Context& context,
 // What the templates of the spec hold: to go back to.
 std::vector<PodSetInfo> infos_of_spec(const v1beta2::Workload& workload);
 
-// Adds the info to a template. A key that is there with another value is kInvalid; tolerations and
-// gates are joined.
-Result<void> merge_info(api::core::PodTemplateSpec& pod_template, const PodSetInfo& info);
+// Adds the info to a template. A key that is there with another value is kInvalid, but for the
+// names of Workload and slice where one slice follows another; tolerations and gates are joined.
+Result<void> merge_info(api::core::PodTemplateSpec& pod_template, const PodSetInfo& info,
+                        const FeatureGates& gates);
 // Sets labels, annotations, selector, tolerations and gates to those of the info; keeps the labels
 // named in `kept`.
 void restore_info(api::core::PodTemplateSpec& pod_template, const PodSetInfo& info,
                   const std::vector<std::string_view>& kept);
+
+// What the API server would refuse in a Workload and takes in a job: of environment variables of
+// one name the last stays.
+void sanitize(std::vector<v1beta2::PodSet>& pod_sets);
+
+// No more reclaimable pods than the pod set has.
+std::vector<v1beta2::ReclaimablePod> limited_to_pod_sets(
+    const v1beta2::Workload& workload, std::vector<v1beta2::ReclaimablePod> reclaimable);
+// The same pods, in whatever order.
+bool same_reclaimable(std::vector<v1beta2::ReclaimablePod> a,
+                      std::vector<v1beta2::ReclaimablePod> b);
 
 struct TopologyHints {
   std::string_view pod_index_label;

@@ -251,7 +251,7 @@ JobReconciler::Next JobReconciler::after_eviction(const Job& job,
                              released = true;
                              return StatusEdit::kWrite;
                            }));
-  if (written != nullptr && released) record_released(context_, before);
+  if (written != nullptr && released) record_released(context_, before, *written);
   if (written != nullptr) KUEUE_TRY(follow_queue(job, *written));
   return retain_after_deactivation(job, workload);
 }
@@ -425,8 +425,9 @@ Result<bool> JobReconciler::sync_pods_ready(const Job& job, const v1beta2::Workl
 }
 
 Result<bool> JobReconciler::sync_reclaimable(const Job& job, const v1beta2::Workload& workload) {
-  std::vector<v1beta2::ReclaimablePod> now = job.reclaimable_pods();
-  if (now == workload.status.reclaimable_pods || now.empty()) return false;
+  const std::vector<v1beta2::ReclaimablePod> now =
+      limited_to_pod_sets(workload, job.reclaimable_pods());
+  if (now.empty() || same_reclaimable(now, workload.status.reclaimable_pods)) return false;
   KUEUE_TRY(apply_status_field(context_, workload, kReclaimableManager, "reclaimablePods",
                                schema::encode(now)));
   return true;

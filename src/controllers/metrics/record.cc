@@ -1,5 +1,7 @@
 #include "controllers/metrics/record.h"
 
+#include <algorithm>
+#include <limits>
 #include <set>
 
 #include "controllers/names.h"
@@ -38,6 +40,12 @@ double seconds_between(Instant from, Instant to) {
 }
 
 }  // namespace
+
+double metric_value(std::string_view resource, Amount amount) {
+  if (amount.is_unlimited()) return std::numeric_limits<double>::infinity();
+  const double value = static_cast<double>(amount.value());
+  return resource == "cpu" ? value / 1000 : value;
+}
 
 std::vector<std::string> cohort_path(const Stores& stores, std::string_view cluster_queue) {
   auto queue = stores.cluster_queues.get({"", std::string(cluster_queue)});
@@ -138,6 +146,14 @@ void record_preempted(const Context& context, std::string_view preempting_cluste
     context.metrics->preempted_workloads_total.add({queue, std::string(reason)});
 }
 
+std::optional<Duration> execution_time(const v1beta2::Workload& workload) {
+  if (!is_admitted(workload) || !is_finished(workload)) return std::nullopt;
+  const Duration past =
+      Duration::seconds(workload.status.accumulated_past_execution_time_seconds.value_or(0));
+  const Duration last = transition_time(workload, kFinished) - transition_time(workload, kAdmitted);
+  return Duration{past.ns + last.ns};
+}
+
 void record_finished(const Context& context, const v1beta2::Workload& workload) {
   Metrics& m = *context.metrics;
   std::string queue;
@@ -153,9 +169,9 @@ void record_finished(const Context& context, const v1beta2::Workload& workload) 
   const bool local_too = tells_of_local_queue(context, workload);
   const metrics::LabelValues local = with(local_queue(workload), priority);
   if (local_too) m.local_queue_finished_workloads_total.add(local);
-  if (!is_admitted(workload)) return;
-  const double ran = workload.status.accumulated_past_execution_time_seconds.value_or(0) +
-                     seconds_between(transition_time(workload, kAdmitted), context.now());
+  const std::optional<Duration> took = execution_time(workload);
+  if (!took.has_value()) return;
+  const double ran = std::max(0.0, took->as_seconds());
   if (told) m.execution_time_seconds.observe({queue, priority}, ran);
   if (local_too) m.local_queue_execution_time_seconds.observe(local, ran);
 }
@@ -178,16 +194,27 @@ void record_ready(const Context& context, const v1beta2::Workload& workload) {
   m.local_queue_admitted_until_ready_wait_time_seconds.observe(local, since_admitted);
 }
 
-void record_released(const Context& context, const v1beta2::Workload& before) {
-  const api::meta::Condition* evicted = find_condition(before, kEvicted);
-  if (evicted == nullptr || evicted->status != "True" || !before.status.admission.has_value())
-    return;
+std::optional<Released> released_quota(const v1beta2::Workload& before,
+                                       const v1beta2::Workload& after, Instant now) {
+  const auto holds = [](const v1beta2::Workload& workload) {
+    return is_true(workload, kQuotaReserved) || is_admitted(workload);
+  };
+  if (!before.status.admission.has_value() || before.status.admission->cluster_queue.empty() ||
+      !holds(before) || holds(after) || !is_evicted(after))
+    return std::nullopt;
+  const api::meta::Condition& evicted = *find_condition(after, kEvicted);
+  return Released{before.status.admission->cluster_queue, evicted.reason,
+                  now - evicted.last_transition_time.value_or(Instant{})};
+}
+
+void record_released(const Context& context, const v1beta2::Workload& before,
+                     const v1beta2::Workload& after) {
+  const std::optional<Released> released = released_quota(before, after, context.now());
   // A workload that is switched off does not wait for its quota to come back.
-  if (evicted->reason.starts_with(kDeactivated)) return;
-  if (!exists(context, before.status.admission->cluster_queue)) return;
+  if (!released.has_value() || released->reason.starts_with(kDeactivated)) return;
+  if (!exists(context, released->cluster_queue)) return;
   context.metrics->workload_eviction_latency_seconds.observe(
-      {before.status.admission->cluster_queue, evicted->reason},
-      seconds_between(evicted->last_transition_time.value_or(Instant{}), context.now()));
+      {released->cluster_queue, released->reason}, std::max(0.0, released->took.as_seconds()));
 }
 
 }  // namespace kueue::controllers

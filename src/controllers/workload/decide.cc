@@ -4,6 +4,7 @@
 #include "controllers/names.h"
 #include "controllers/scheduler/admission.h"
 #include "controllers/workload/conditions.h"
+#include "controllers/workload/requeue_state.h"
 #include "controllers/workload/workload.h"
 
 namespace kueue::controllers {
@@ -139,17 +140,9 @@ bool WorkloadReconciler::sync_preemption_gates(v1beta2::Workload& workload) cons
 bool WorkloadReconciler::wait_for_backoff(v1beta2::Workload& workload, Outcome& outcome,
                                           bool& waiting) const {
   bool changed = false;
+  if (const std::optional<Instant> until = retry_time(workload); until && *until > context_.now())
+    changed = requeue_not_before(workload, *until, false);
   auto& requeue = workload.status.requeue_state;
-  for (const v1beta2::AdmissionCheckState& check : workload.status.admission_checks) {
-    if (check.state != "Retry" || !check.requeue_after_seconds.has_value()) continue;
-    const Instant until = check.last_transition_time.value_or(context_.now()) +
-                          Duration::seconds(*check.requeue_after_seconds);
-    if (until <= context_.now()) continue;
-    if (!requeue.has_value()) requeue.emplace();
-    if (requeue->requeue_at.value_or(Instant{}) >= until) continue;
-    requeue->requeue_at = until;
-    changed = true;
-  }
   if (!requeue.has_value() || !requeue->requeue_at.has_value()) return changed;
   const Duration left = *requeue->requeue_at - context_.now();
   if (left.ns > 0) {
@@ -388,7 +381,7 @@ bool WorkloadReconciler::evict_for_pods(v1beta2::Workload& workload, Outcome& ou
     outcome.within(left);
     return false;
   }
-  auto& requeue = workload.status.requeue_state;
+  const auto& requeue = workload.status.requeue_state;
   const int32_t count = (requeue.has_value() ? requeue->count.value_or(0) : 0) + 1;
   if (config->backoff_limit_count.has_value() && count > *config->backoff_limit_count)
     return bridge::set_condition(workload, kDeactivationTarget, true, "RequeuingLimitExceeded",
@@ -399,10 +392,10 @@ bool WorkloadReconciler::evict_for_pods(v1beta2::Workload& workload, Outcome& ou
          "Exceeded the PodsReady timeout " + workload.metadata.namespace_ + "/" +
              workload.metadata.name},
         outcome);
-  if (!requeue.has_value()) requeue.emplace();
-  requeue->count = count;
-  requeue->requeue_at = context_.now() + requeue_backoff(config->backoff_base_seconds,
-                                                         config->backoff_max_seconds, count);
+  requeue_not_before(workload,
+                     context_.now() + requeue_backoff(config->backoff_base_seconds,
+                                                      config->backoff_max_seconds, count),
+                     true);
   return true;
 }
 

@@ -15,7 +15,7 @@ std::string decimal_text(int64_t value, int exponent) {
 }
 
 std::string binary_text(int64_t value) {
-  if (value > -1024 && value < 1024) return decimal_text(value, 0);
+  if (value == 0 || value % 1024 != 0) return decimal_text(value, 0);
   constexpr const char* kSuffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
   int i = 0;
   while (i < 6 && value % 1024 == 0) {

@@ -85,6 +85,29 @@ Differences validate(const json::Value& test) {
   return compared_errors(at(test, {"expect", "errors"}), errors);
 }
 
+// What the Configuration's validation says to such TLS settings.
+Differences tls(const json::Value& test) {
+  json::Value settings = argument(test, "cfg");
+  if (!settings.is_object()) settings = json::Value::object();
+  if (const json::Value& version = argument(test, "tlsMinVersion"); version.is_string())
+    settings["minVersion"] = version;
+  if (const json::Value& suites = argument(test, "cipherSuites"); suites.is_array())
+    settings["cipherSuites"] = suites;
+  json::Value document = json::Value::object(
+      {{"apiVersion", "config.kueue.x-k8s.io/v1beta2"}, {"kind", "Configuration"}});
+  config::apply_defaults(document, "kueue-system");
+  document["tls"] = settings;
+  std::string problems;
+  for (const ErrorCause& cause : config::validate(document, gates_of(test)))
+    if (cause.field.starts_with("tls")) problems += cause.message;
+  const json::Value& error = at(test, {"expect", "error"});
+  Differences out;
+  if (error.is_null() != problems.empty() ||
+      problems.find(error.get_string({"text"})) == std::string::npos)
+    differ(out, "error", at(error, {"text"}), problems);
+  return out;
+}
+
 Differences gates_of_flag_and_file(const json::Value& test) {
   json::Value document = json::Value::object();
   document["featureGates"] = argument(test, "featureGateMap");
@@ -108,6 +131,8 @@ void add_configuration_judges(Judges& judges) {
   judges.add("convert", conversion);
   judges.add("configLoad", load);
   judges.add("configValidate", validate);
+  for (const char* call : {"convertTLSMinVersion", "convertCipherSuites", "ParseTLSOptions"})
+    judges.add("function tlsconfig." + std::string(call), tls);
   judges.add("function config.LoadAndValidateFeatureGates", gates_of_flag_and_file);
   judges.add("function waitforpodsready.Enabled", waits_for_pods_ready);
 }

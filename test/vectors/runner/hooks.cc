@@ -97,6 +97,29 @@ Differences default_priority(const json::Value& test) {
   return out;
 }
 
+// Whether a job is elastic, with the gate off and then as the case has it.
+Differences elastic(const json::Value& test) {
+  Differences out;
+  const json::Array& steps = items(at(test, {"steps"}));
+  for (size_t i = 0; i < steps.size(); ++i) {
+    Stage stage(test, at(steps[i], {"args", "object"}));
+    if (i == 0 && steps.size() > 1)
+      stage.settings.gates.force(Gate::kElasticJobsViaWorkloadSlices, false);
+    differ(out, "elastic", at(steps[i], {"expect", "result"}),
+           is_elastic(stage.call(), stage.object));
+  }
+  return out;
+}
+
+// Whether a job without a class gets the default one.
+Differences default_class(const json::Value& test) {
+  json::Value job = json::Value::object({{"metadata", json::Value::object()}});
+  const json::Value before = job;
+  Stage stage(test, before);
+  default_priority_class(stage.call(), job);
+  return compared_result(test, !label_of(job, kPriorityClass).empty());
+}
+
 Differences suspends(const json::Value& test) {
   Stage stage(test, argument(test, "jobObj"));
   std::vector<std::string> warnings;
@@ -170,6 +193,8 @@ void add_hook_judges(Judges& judges) {
   judges.add("admission jobframework.BaseWebhook.Default", framework_defaults);
   judges.add("function jobframework.IntegrationManager.ApplyDefaultWorkloadPriorityClass",
              default_priority);
+  judges.add("function workloadslicing/enabled", elastic);
+  judges.add("function priority.DefaultWorkloadPriorityClassExist", default_class);
   judges.add("function jobframework.IntegrationManager.WorkloadShouldBeSuspended", suspends);
   judges.add("function jobframework.IntegrationManager.FindAncestorJobManagedByKueue", ancestor);
   judges.add("function jobframework.ValidateTASPodSetRequest", template_topology);

@@ -55,12 +55,22 @@ Judges::Judges() {
   add_table_judges(*this);
   add_hook_judges(*this);
   add_configuration_judges(*this);
+  add_quota_judges(*this);
+  add_queue_judges(*this);
+  add_amount_judges(*this);
+  add_ledger_judges(*this);
+  add_workload_judges(*this);
+  add_job_judges(*this);
+  add_pending_judges(*this);
+}
+
+std::vector<std::string> Judges::names_of(const Case& test) {
+  return {test.kind + " " + test.subject, test.kind + " " + test.call,
+          test.kind + " " + test.subject.substr(0, test.subject.find('/')), test.kind};
 }
 
 const Judge* Judges::find(const Case& test) const {
-  for (const std::string& name :
-       {test.kind + " " + test.subject, test.kind + " " + test.call,
-        test.kind + " " + test.subject.substr(0, test.subject.find('/')), test.kind})
+  for (const std::string& name : names_of(test))
     if (auto it = by_name_.find(name); it != by_name_.end()) return &it->second;
   return nullptr;
 }
@@ -79,6 +89,13 @@ const json::Array& items(const json::Value& value) {
   static const json::Array kNone;
   return value.is_array() ? value.as_array() : kNone;
 }
+
+const json::Object& members(const json::Value& value) {
+  static const json::Object kNone;
+  return value.is_object() ? value.as_object() : kNone;
+}
+
+double number(const json::Value& value) { return value.is_number() ? value.as_double() : 0; }
 
 FeatureGates gates_of(const json::Value& test) {
   FeatureGates gates;

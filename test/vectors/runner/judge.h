@@ -30,6 +30,8 @@ class Judges {
   Judges();
   // nullptr when nobody can judge it.
   const Judge* find(const Case& test) const;
+  // Under which names a judge is looked for, the most exact first.
+  static std::vector<std::string> names_of(const Case& test);
 
   // By "kind area/subject", "kind call", "kind area" or kind (cycle, tasPlacement, …); the most
   // exact one is taken.
@@ -45,6 +47,13 @@ void add_reconcile_judges(Judges& judges);
 void add_table_judges(Judges& judges);
 void add_hook_judges(Judges& judges);
 void add_configuration_judges(Judges& judges);
+void add_quota_judges(Judges& judges);
+void add_queue_judges(Judges& judges);
+void add_amount_judges(Judges& judges);
+void add_ledger_judges(Judges& judges);
+void add_workload_judges(Judges& judges);
+void add_job_judges(Judges& judges);
+void add_pending_judges(Judges& judges);
 
 // --- shared by judges
 // The value at a path; null when there is none.
@@ -53,6 +62,10 @@ const json::Value& at(const json::Value& value, std::initializer_list<std::strin
 const json::Value& argument(const json::Value& test, std::string_view name);
 // Its items; none for null and for what is absent.
 const json::Array& items(const json::Value& value);
+// Its members; none for null and for what is absent.
+const json::Object& members(const json::Value& value);
+// 0 when it is no number.
+double number(const json::Value& value);
 // Gates that the case sets, on top of the defaults.
 FeatureGates gates_of(const json::Value& test);
 // What is pruned counts as equal.

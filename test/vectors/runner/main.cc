@@ -1,10 +1,12 @@
-// vectors DIR... [--only ID] [--differences FILE] [--passing FILE [--update]]
+// vectors DIR... [--only ID] [--differences FILE] [--no-counterpart FILE] [--passing FILE
+// [--update]]
 //
 // Judges every vector in the folders (and files) and prints passed, failed and differing per kind,
 // a diff for each failure, and last "N passed, N failed". Differing are those that --differences
 // lists with a reason (a JSON object, id to reason); they fail when they do not differ any more.
-// Ends with 0 when nothing failed. With --passing only what that list names may not fail; --update
-// adds to it.
+// Cases of routines that --no-counterpart names (a JSON object, "kind routine" to reason) are
+// counted apart: they describe an inside of Kueue that ours does not have. Ends with 0 when nothing
+// failed. With --passing only what that list names may not fail; --update adds to it.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -25,6 +27,7 @@ struct Options {
   std::vector<fs::path> paths;
   std::string only;
   std::string differences;
+  std::string no_counterpart;
   std::string passing;
   bool update = false;
 };
@@ -54,7 +57,7 @@ class Run {
   int go();
 
  private:
-  bool load_differences();
+  static bool load(const std::string& path, std::map<std::string, std::string>& into);
   void file(const fs::path& path);
   void judge(const Case& test, const json::Value& document);
   void failed(const Case& test, const Differences& differences);
@@ -63,22 +66,25 @@ class Run {
   Options options_;
   Judges judges_;
   std::map<std::string, std::string> reasons_;
-  std::map<std::string, Count> counts_;       // by kind, with the area for tables
-  std::map<std::string, size_t> not_judged_;  // by kind and subject
+  std::map<std::string, std::string> no_counterpart_;  // routine to reason
+  std::map<std::string, size_t> without_counterpart_;  // cases by routine
+  std::map<std::string, Count> counts_;                // by kind, with the area for tables
+  std::map<std::string, size_t> not_judged_;           // by kind and subject
   std::set<std::string> passed_, regressed_, listed_;
   size_t unreadable_ = 0;
 };
 
-bool Run::load_differences() {
-  if (options_.differences.empty()) return true;
-  Result<json::Value> list = json::parse(read(options_.differences));
+// A JSON object of texts; no path is an empty one.
+bool Run::load(const std::string& path, std::map<std::string, std::string>& into) {
+  if (path.empty()) return true;
+  Result<json::Value> list = json::parse(read(path));
   if (!list.ok() || !list->is_object()) {
-    std::fprintf(stderr, "%s: %s\n", options_.differences.c_str(),
+    std::fprintf(stderr, "%s: %s\n", path.c_str(),
                  list.ok() ? "not an object" : list.error().message.c_str());
     return false;
   }
-  for (const auto& [id, reason] : list->as_object())
-    reasons_[id] = std::string(reason.string_or(""));
+  for (const auto& [name, reason] : list->as_object())
+    into[name] = std::string(reason.string_or(""));
   return true;
 }
 
@@ -115,6 +121,11 @@ void Run::judge(const Case& test, const json::Value& document) {
   if (!options_.only.empty() && test.id.find(options_.only) == std::string::npos) return;
   std::string row = test.kind;
   if (!test.subject.empty()) row += " " + test.subject.substr(0, test.subject.find('/'));
+  for (const std::string& name : Judges::names_of(test))
+    if (no_counterpart_.contains(name)) {
+      ++without_counterpart_[name];
+      return;
+    }
   const Judge* judge = judges_.find(test);
   if (judge == nullptr) {
     ++not_judged_[test.kind + " " +
@@ -152,6 +163,13 @@ void Run::report() {
   for (const auto& [kind, count] : counts_)
     std::printf("%-40s %5zu passed, %zu failed, %zu differing\n", kind.c_str(), count.passed,
                 count.failed, count.differing);
+  size_t apart = 0;
+  for (const auto& [what, count] : without_counterpart_) {
+    std::printf("no counterpart: %s: %zu (%s)\n", what.c_str(), count,
+                no_counterpart_[what].c_str());
+    apart += count;
+  }
+  if (apart != 0) std::printf("no counterpart: %zu\n", apart);
   size_t missing = 0;
   for (const auto& [what, count] : not_judged_) {
     std::printf("NOT JUDGED: %s: %zu\n", what.c_str(), count);
@@ -161,7 +179,8 @@ void Run::report() {
 }
 
 int Run::go() {
-  if (!load_differences()) return 2;
+  if (!load(options_.differences, reasons_) || !load(options_.no_counterpart, no_counterpart_))
+    return 2;
   std::vector<fs::path> files;
   for (const fs::path& path : options_.paths) {
     if (fs::is_directory(path)) {
@@ -210,10 +229,11 @@ int main(int argc, char** argv) {
   kueue::vectors::Options options;
   for (int i = 1; i < argc; ++i) {
     std::string arg = argv[i];
-    std::string* value = arg == "--only"          ? &options.only
-                         : arg == "--differences" ? &options.differences
-                         : arg == "--passing"     ? &options.passing
-                                                  : nullptr;
+    std::string* value = arg == "--only"             ? &options.only
+                         : arg == "--differences"    ? &options.differences
+                         : arg == "--no-counterpart" ? &options.no_counterpart
+                         : arg == "--passing"        ? &options.passing
+                                                     : nullptr;
     if (value != nullptr && i + 1 < argc) {
       *value = argv[++i];
     } else if (arg == "--update") {
@@ -227,8 +247,8 @@ int main(int argc, char** argv) {
   }
   if (options.paths.empty()) {
     std::fprintf(stderr,
-                 "usage: vectors DIR... [--only ID] [--differences FILE] [--passing FILE "
-                 "[--update]]\n");
+                 "usage: vectors DIR... [--only ID] [--differences FILE] [--no-counterpart FILE] "
+                 "[--passing FILE [--update]]\n");
     return 2;
   }
   return kueue::vectors::Run(std::move(options)).go();

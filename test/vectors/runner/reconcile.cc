@@ -3,6 +3,7 @@
 #include <set>
 #include <sstream>
 
+#include "bench.h"
 #include "bridge/quantities.h"
 #include "controllers/cluster_queue/cluster_queue.h"
 #include "controllers/cohort/cohort.h"
@@ -18,6 +19,7 @@
 #include "controllers/testing/fake_api.h"
 #include "controllers/workload/workload.h"
 #include "judge.h"
+#include "schema/codec.h"
 
 namespace kueue::vectors {
 namespace {
@@ -151,6 +153,59 @@ Options options_of(const json::Value& test) {
   return options;
 }
 
+// A batch Job whose pod sets the case names, as of a kind that is code of a test: started and
+// stopped without a change to itself.
+class ScriptedJob final : public jobs::Job {
+ public:
+  ScriptedJob(std::unique_ptr<jobs::Job> job, std::vector<v1beta2::PodSet> pod_sets)
+      : job_(std::move(job)), pod_sets_(std::move(pod_sets)) {}
+  const api::meta::ObjectMeta& metadata() const override { return job_->metadata(); }
+  json::Value document() const override { return job_->document(); }
+  bool suspended() const override { return job_->suspended(); }
+  bool active() const override { return job_->active(); }
+  std::optional<jobs::Completion> finished() const override { return job_->finished(); }
+  bool pods_ready() const override { return job_->pods_ready(); }
+  Result<std::vector<v1beta2::PodSet>> pod_sets() const override { return pod_sets_; }
+  Result<json::Value> started(const std::vector<jobs::PodSetInfo>&) const override {
+    return document();
+  }
+  json::Value suspended_document() const override { return document(); }
+  jobs::StopStep stop(const std::vector<jobs::PodSetInfo>&) const override { return {}; }
+
+ private:
+  std::unique_ptr<jobs::Job> job_;
+  std::vector<v1beta2::PodSet> pod_sets_;
+};
+
+class ScriptedKind final : public jobs::JobKind {
+ public:
+  ScriptedKind(std::unique_ptr<jobs::JobKind> kind, const json::Value& test)
+      : kind_(std::move(kind)) {
+    const json::Value* given = &at(test, {"input", "raw", "podSets"});
+    if (!given->is_array())
+      for (const json::Value& object : items(at(test, {"input", "objects"})))
+        if (object.get_string({"kind"}) == "Workload") given = &at(object, {"spec", "podSets"});
+    for (const json::Value& item : items(*given))
+      if (auto set = schema::decode<v1beta2::PodSet>(item); set.ok())
+        pod_sets_.push_back(std::move(*set));
+  }
+  std::string_view framework() const override { return kind_->framework(); }
+  std::string_view controller() const override { return kind_->controller(); }
+  const kube::Resource& resource() const override { return kind_->resource(); }
+  kube::InformerCore& store() override { return kind_->store(); }
+  void watch(std::function<void(const kube::ObjectKey&)> changed) override {
+    kind_->watch(std::move(changed));
+  }
+  std::unique_ptr<jobs::Job> get(const kube::ObjectKey& key) const override {
+    auto job = kind_->get(key);
+    return job == nullptr ? nullptr : std::make_unique<ScriptedJob>(std::move(job), pod_sets_);
+  }
+
+ private:
+  std::unique_ptr<jobs::JobKind> kind_;
+  std::vector<v1beta2::PodSet> pod_sets_;
+};
+
 // The manager's parts without anything that runs by itself.
 class Bench {
  public:
@@ -210,6 +265,27 @@ class Bench {
     executor_.run_until_idle();
   }
 
+  Context& context() { return context_; }
+  jobs::JobKind& kind() { return *kind_; }
+
+  std::map<std::string, json::Value> objects() const {
+    std::map<std::string, json::Value> got;
+    for (const auto& plural :
+         {"namespaces", "nodes", "pods", "jobs", "workloads", "resourceflavors", "clusterqueues",
+          "localqueues", "cohorts", "admissionchecks", "topologies", "workloadpriorityclasses",
+          "priorityclasses", "limitranges", "runtimeclasses"})
+      for (const json::Value* object : api_.list(plural)) got.emplace(name_of(*object), *object);
+    return got;
+  }
+  Pass pass() const {
+    Pass pass{objects(), {}, result_.ok() ? Result<void>() : result_.error()};
+    for (const json::Value* event : api_.list("events"))
+      pass.events.push_back(std::string(event->get_string({"type"})) + " " +
+                            std::string(event->get_string({"reason"})) + ": " +
+                            std::string(event->get_string({"note"})));
+    return pass;
+  }
+
   Differences differences() const {
     std::map<std::string, json::Value> want = before_;
     const json::Value* expect = test_.find("expect");
@@ -217,12 +293,7 @@ class Bench {
       for (const json::Value& object : changed->as_array()) want[name_of(object)] = object;
     if (const json::Value* deleted = expect->find("deleted"))
       for (const json::Value& name : deleted->as_array()) want.erase(name.as_string());
-    std::map<std::string, json::Value> got;
-    for (const auto& plural :
-         {"namespaces", "nodes", "pods", "jobs", "workloads", "resourceflavors", "clusterqueues",
-          "localqueues", "cohorts", "admissionchecks", "topologies", "workloadpriorityclasses",
-          "priorityclasses", "limitranges", "runtimeclasses"})
-      for (const json::Value* object : api_.list(plural)) got.emplace(name_of(*object), *object);
+    const std::map<std::string, json::Value> got = objects();
     Differences out;
     for (const auto& [name, object] : want) {
       auto found = got.find(name);
@@ -318,6 +389,8 @@ class Bench {
   std::vector<std::unique_ptr<jobs::JobKind>> make_kinds() {
     std::vector<std::unique_ptr<jobs::JobKind>> kinds;
     kinds.push_back(jobs::make_batch_job_kind(client_, executor_, options_.gates));
+    if (test_.get_string({"input", "controller"}) == "jobframework job reconciler")
+      kinds.back() = std::make_unique<ScriptedKind>(std::move(kinds.back()), test_);
     return kinds;
   }
   void compare_events(const json::Value& expect, Differences& out) const {
@@ -356,12 +429,24 @@ class Bench {
 
 }  // namespace
 
+Pass run_pass(const json::Value& test) {
+  Bench bench(test);
+  bench.run();
+  return bench.pass();
+}
+
+void with_manager(const json::Value& test,
+                  const std::function<void(Context&, jobs::JobKind&)>& use) {
+  Bench bench(test);
+  use(bench.context(), bench.kind());
+}
+
 void add_reconcile_judges(Judges& judges) {
   for (const char* controller :
        {"core.WorkloadReconciler", "core.ClusterQueueReconciler", "core.LocalQueueReconciler",
         "core.CohortReconciler", "core.WorkloadPriorityClassReconciler",
         "core.ResourceFlavorReconciler", "failurerecovery.TerminatingPodReconciler",
-        "jobs-job job reconciler"})
+        "jobs-job job reconciler", "jobframework job reconciler"})
     judges.add("reconcile " + std::string(controller), [](const json::Value& test) {
       Bench bench(test);
       bench.run();

@@ -50,9 +50,8 @@ Differences domain_count(const json::Value& test) {
   return compared_result(
       test, json::Value(static_cast<int64_t>(unpacked(argument(test, "ta")).second.size())));
 }
-Differences packed_from(const json::Value& test) {
-  const json::Value& given = argument(test, "ta");
-  if (given.is_null()) return compared_result(test, json::Value());
+// Domains of Kueue's own form, packed.
+json::Value packed(const json::Value& given, bool by_prefix) {
   std::vector<std::string> levels;
   std::vector<api::TopologyDomain> domains;
   for (const json::Value& level : items(at(given, {"levels"}))) levels.push_back(level.as_string());
@@ -63,8 +62,53 @@ Differences packed_from(const json::Value& test) {
       domain.values.push_back(value.as_string());
     domains.push_back(std::move(domain));
   }
-  bool by_prefix = gates_of(test).on(Gate::kTASAssignmentsEncodingByHostnamePrefix);
-  return compared_result(test, schema::encode(api::pack_topology(levels, domains, by_prefix)));
+  return schema::encode(api::pack_topology(levels, domains, by_prefix));
+}
+
+Differences packed_from(const json::Value& test) {
+  const json::Value& given = argument(test, "ta");
+  if (given.is_null()) return compared_result(test, json::Value());
+  return compared_result(
+      test, packed(given, gates_of(test).on(Gate::kTASAssignmentsEncodingByHostnamePrefix)));
+}
+
+// Encodings call by call. Kueue's encoder by prefixes is one of two, of which ours takes the
+// shorter: its result must be theirs where theirs is shorter, and always say the same.
+Differences encodings(const json::Value& test) {
+  json::Array steps = items(at(test, {"steps"}));
+  if (steps.empty()) {
+    steps.push_back(at(test, {"input"}));
+    steps.back()["expect"] = at(test, {"expect"});
+  }
+  const bool by_prefix = gates_of(test).on(Gate::kTASAssignmentsEncodingByHostnamePrefix);
+  Differences out;
+  for (const json::Value& step : steps) {
+    const std::string_view call = step.get_string({"call"});
+    const json::Value& given = at(step, {"args", "ta"});
+    const json::Value& wanted = at(step, {"expect", "result"});
+    auto check = [&](const json::Value& ours) {
+      differ(out, std::string(call), pruned(wanted), pruned(ours));
+    };
+    if (call == "tas.V1Beta2From") {
+      check(packed(given, by_prefix));
+    } else if (call == "tas.singleCompactTopologyAssignmentEncoding") {
+      check(packed(given, false));
+    } else if (call == "tas.compactTopologyAssignmentEncodingWithHostnamePrefixRuns") {
+      const json::Value ours = packed(given, true);
+      if (json::write(pruned(wanted)).size() < json::write(pruned(packed(given, false))).size())
+        check(ours);
+      differ(out, "what it says", pruned(at(given, {"domains"})),
+             pruned(domains_json(unpacked(ours).second)));
+    } else if (call == "tas.InternalFrom") {
+      auto [levels, domains] = unpacked(given);
+      check(json::Value::object({{"levels", levels}, {"domains", domains_json(domains)}}));
+    } else if (call == "tas.TotalDomainCount") {
+      differ(out, "count", wanted, static_cast<int64_t>(unpacked(given).second.size()));
+    } else if (call != "tas.reusableHostnamePrefixKeys") {
+      out.push_back("nobody judges " + std::string(call));
+    }
+  }
+  return out;
 }
 
 // --- workloads
@@ -135,6 +179,18 @@ void add_table_judges(Judges& judges) {
   judges.add("function tas.InternalSeqFrom", internal_sequence);
   judges.add("function tas.TotalDomainCount", domain_count);
   judges.add("function tas.V1Beta2From", packed_from);
+  judges.add("function tas.compactTopologyAssignmentEncodingWithHostnamePrefixRuns", encodings);
+  for (const char* subject :
+       {"compact-topology-assignment-encoding-with-hostname-prefix-runs-falls-back-when-no-prefix-"
+        "depth-fits-slice-limit",
+        "compact-topology-assignment-encoding-with-hostname-prefix-runs-without-hostname-level",
+        "fuzz-topology-assignment-compaction-round-trip",
+        "v1-beta2-from-internal-hostname-prefix-feature-gate-and-fallback"})
+    judges.add("function util-tas/" + std::string(subject), encodings);
+  judges.add("function workloadslicing.ReplacementForKey",
+             about_workload("wl", [](const engine::Workload& w) {
+               return w.replaces ? json::Value(w.replaces->text()) : json::Value();
+             }));
   judges.add("function priority.EffectivePriority",
              about_workload("w", [](const engine::Workload& w) {
                return json::Value(w.effective_priority());

@@ -134,7 +134,7 @@ class BatchJob final : public Job {
       copy.spec.parallelism = infos[0].count;
       if (syncs_completions()) copy.spec.completions = copy.spec.parallelism;
     }
-    KUEUE_TRY(merge_info(copy.spec.template_, infos[0]));
+    KUEUE_TRY(merge_info(copy.spec.template_, infos[0], gates_));
     return schema::encode(copy);
   }
 
