@@ -174,19 +174,19 @@ void Lab::apply(const std::vector<Event>& events) {
 Plan Lab::cycle() {
   Meter meter(cost);
   ++cost.cycles;
-  return plan(*state_, {.now = now_});
+  return plan(*state_, {.now = now_, .explain = false});
 }
 
 void Lab::cycles(int count) {
   Meter meter(cost);
   cost.cycles += count;
-  for (int i = 0; i < count; ++i) plan(*state_, {.now = now_});
+  for (int i = 0; i < count; ++i) plan(*state_, {.now = now_, .explain = false});
 }
 
 std::shared_ptr<const Workload> Lab::admitted(const Admit& admit) {
   auto serial = static_cast<size_t>(std::atoll(admit.key.name.c_str() + 4));
   auto w = std::make_shared<Workload>(*objects_[serial]);
-  w->admission = admit.admission;
+  w->admission = *admit.admission;
   w->conditions = {{ConditionType::kQuotaReserved, ConditionStatus::kTrue, "QuotaReserved",
                     "Quota reserved in ClusterQueue", now_},
                    {ConditionType::kAdmitted, ConditionStatus::kTrue, "Admitted",

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace kueue {
@@ -54,6 +56,34 @@ class IndexVec {
 
  private:
   std::vector<T> items_;
+};
+
+// The same for large tables: in pieces, so that growing moves nothing and leaves little unused.
+// References to elements stay good.
+template <typename IdType, typename T>
+class PieceVec {
+ public:
+  T& operator[](IdType id) { return pieces_[id.value / kPiece][id.value % kPiece]; }
+  const T& operator[](IdType id) const { return pieces_[id.value / kPiece][id.value % kPiece]; }
+  bool contains(IdType id) const { return id.value < size_; }
+  IdType push(T item) {
+    IdType id(size_);
+    ensure(id) = std::move(item);
+    return id;
+  }
+  // Grows so that `id` exists.
+  T& ensure(IdType id) {
+    while (id.value >= pieces_.size() * kPiece) pieces_.push_back(std::make_unique<T[]>(kPiece));
+    if (id.value >= size_) size_ = size_t{id.value} + 1;
+    return (*this)[id];
+  }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  static constexpr size_t kPiece = 256;
+  std::vector<std::unique_ptr<T[]>> pieces_;
+  size_t size_ = 0;
 };
 
 }  // namespace kueue

@@ -22,8 +22,9 @@ json::Value amounts_json(const ResourceAmounts& amounts) {
 json::Value admission_json(const Admission& admission) {
   json::Array pod_sets;
   for (const PodSetAssignment& ps : admission.pod_sets) {
-    json::Value one = json::Value::object({{"name", ps.name}, {"usage", amounts_json(ps.usage)}});
-    for (const auto& [resource, flavor] : ps.flavors) one["flavors"][resource] = flavor;
+    json::Value one =
+        json::Value::object({{"name", ps.name.str()}, {"usage", amounts_json(ps.usage)}});
+    for (const auto& [resource, flavor] : ps.flavors) one["flavors"][resource] = flavor.str();
     if (ps.count) one["count"] = *ps.count;
     if (ps.delayed != DelayedTopology::kNone)
       one["delayedTopology"] = ps.delayed == DelayedTopology::kPending ? "Pending" : "Ready";
@@ -37,39 +38,40 @@ json::Value admission_json(const Admission& admission) {
     pod_sets.push_back(std::move(one));
   }
   return json::Value::object(
-      {{"clusterQueue", admission.cluster_queue}, {"podSets", std::move(pod_sets)}});
+      {{"clusterQueue", admission.cluster_queue.str()}, {"podSets", std::move(pod_sets)}});
 }
 
 json::Value command_json(const Admit& c) {
   json::Value out = json::Value::object({{"command", "Admit"},
                                          {"workload", c.key.text()},
-                                         {"uid", c.uid},
-                                         {"admission", admission_json(c.admission)},
+                                         {"uid", c.uid.str()},
+                                         {"admission", admission_json(*c.admission)},
                                          {"admitted", c.admitted},
                                          {"secondPass", c.second_pass}});
-  if (!c.flavors_considered.empty()) out["flavorsConsidered"] = c.flavors_considered;
+  if (!c.flavors_considered.empty()) out["flavorsConsidered"] = c.flavors_considered.str();
   if (c.replaced_slice) out["replacedSlice"] = c.replaced_slice->text();
-  if (!c.cluster_name.empty()) out["clusterName"] = c.cluster_name;
+  if (!c.cluster_name.empty()) out["clusterName"] = c.cluster_name.str();
   return out;
 }
 
 json::Value command_json(const Evict& c) {
-  return json::Value::object({{"command", "Evict"},
-                              {"workload", c.key.text()},
-                              {"uid", c.uid},
-                              {"clusterQueue", c.cluster_queue},
-                              {"reason", evict_reason_text(c.reason)},
-                              {"preemptReason", preempt_reason_text(c.preempt_reason)},
-                              {"message", c.message},
-                              {"priorities", c.priorities},
-                              {"preemptor", c.preemptor.name.empty() ? "" : c.preemptor.text()}});
+  return json::Value::object(
+      {{"command", "Evict"},
+       {"workload", c.key.text()},
+       {"uid", c.uid.str()},
+       {"clusterQueue", c.cluster_queue.str()},
+       {"reason", evict_reason_text(c.reason)},
+       {"preemptReason", preempt_reason_text(c.preempt_reason)},
+       {"message", c.message},
+       {"priorities", c.priorities},
+       {"preemptor", c.preemptor == nullptr ? "" : c.preemptor->key.text()}});
 }
 
 json::Value command_json(const SetPending& c) {
   json::Value out = json::Value::object({{"command", "SetPending"},
                                          {"workload", c.key.text()},
-                                         {"uid", c.uid},
-                                         {"clusterQueue", c.cluster_queue},
+                                         {"uid", c.uid.str()},
+                                         {"clusterQueue", c.cluster_queue.str()},
                                          {"reason", reason_text(c.reason)},
                                          {"message", c.message},
                                          {"write", c.write}});
@@ -80,7 +82,7 @@ json::Value command_json(const SetPending& c) {
   return out;
 }
 
-json::Value reasons_json(const std::vector<Reason>& reasons) {
+json::Value reasons_json(const SlimVector<Reason>& reasons) {
   json::Array out;
   for (const Reason& reason : reasons) out.emplace_back(render(reason));
   return json::Value(std::move(out));
@@ -88,7 +90,7 @@ json::Value reasons_json(const std::vector<Reason>& reasons) {
 
 json::Value decision_json(const Decision& d) {
   json::Value out = json::Value::object({{"workload", d.key.text()},
-                                         {"clusterQueue", d.cluster_queue},
+                                         {"clusterQueue", d.cluster_queue.str()},
                                          {"nominated", d.nominated},
                                          {"mode", d.nominated ? fit_mode_text(d.mode) : ""},
                                          {"borrow", d.borrow},
@@ -104,11 +106,11 @@ json::Value decision_json(const Decision& d) {
   for (const PodSetExplanation& ps : d.pod_sets) {
     json::Array flavors;
     for (const FlavorAttempt& f : ps.flavors)
-      flavors.push_back(json::Value::object({{"flavor", f.flavor},
+      flavors.push_back(json::Value::object({{"flavor", f.flavor.str()},
                                              {"mode", preempt_mode_text(f.mode)},
                                              {"borrow", f.borrow},
                                              {"reasons", reasons_json(f.reasons)}}));
-    json::Value one = json::Value::object({{"podSet", ps.pod_set},
+    json::Value one = json::Value::object({{"podSet", ps.pod_set.str()},
                                            {"flavors", std::move(flavors)},
                                            {"reasons", reasons_json(ps.reasons)}});
     if (!ps.error.empty()) one["error"] = ps.error;
@@ -173,7 +175,7 @@ std::string plan_text(const Plan& plan) {
       }
     for (const Command& command : plan.commands)
       if (const auto* admit = std::get_if<Admit>(&command); admit != nullptr && admit->key == d.key)
-        for (const PodSetAssignment& ps : admit->admission.pod_sets) {
+        for (const PodSetAssignment& ps : admit->admission->pod_sets) {
           out += "  pod set " + ps.name + " gets";
           for (const auto& [resource, flavor] : ps.flavors) out += " " + resource + " of " + flavor;
           if (ps.topology)

@@ -294,7 +294,6 @@ void fields(V& visit, Workload& x) {
   visit("allowedFlavors", x.allowed_flavors);
   visit("concurrentAdmissionParent", x.concurrent_admission_parent);
   visit("variantParentUid", x.variant_parent_uid);
-  visit("variantParentName", x.variant_parent_name);
   visit("elastic", x.elastic);
   visit("sliceName", x.slice_name);
   visit("replaces", x.replaces);

@@ -15,9 +15,16 @@ struct IsVector : std::false_type {};
 template <typename T>
 struct IsVector<std::vector<T>> : std::true_type {};
 template <typename T>
+struct IsVector<SlimVector<T>> : std::true_type {};
+template <typename T>
 struct IsOptional : std::false_type {};
 template <typename T>
 struct IsOptional<std::optional<T>> : std::true_type {};
+template <typename T>
+struct IsOptional<Boxed<T>> : std::true_type {};
+template <typename T>
+constexpr bool kIsText =
+    std::is_same_v<T, std::string> || std::is_same_v<T, Text> || std::is_same_v<T, Uid>;
 template <typename T>
 struct IsPair : std::false_type {};
 template <typename A, typename B>
@@ -54,6 +61,8 @@ class Writer {
       return json::Value(v);
     } else if constexpr (std::is_same_v<T, std::string>) {
       return json::Value(v);
+    } else if constexpr (std::is_same_v<T, Text> || std::is_same_v<T, Uid>) {
+      return json::Value(v.str());
     } else if constexpr (std::is_same_v<T, Amount>) {
       return json::Value(v.value());
     } else if constexpr (std::is_same_v<T, Instant> || std::is_same_v<T, Duration>) {
@@ -126,7 +135,7 @@ class Reader {
       if (in.type() != json::Type::kInt || static_cast<T>(in.as_int()) != in.as_int())
         return fail(path, "a number in range");
       v = static_cast<T>(in.as_int());
-    } else if constexpr (std::is_same_v<T, std::string>) {
+    } else if constexpr (kIsText<T>) {
       if (!in.is_string()) return fail(path, "a text");
       v = in.as_string();
     } else if constexpr (std::is_same_v<T, Amount>) {

@@ -127,9 +127,9 @@ bool remove_condition(Workload& w, std::string_view type) {
 }
 
 void apply_admit(Workload& w, const engine::Admit& command, const StatusContext& context) {
-  w.status.admission = to_api(command.admission, *context.gates);
+  w.status.admission = to_api(*command.admission, *context.gates);
   set_condition(w, "QuotaReserved", true, "QuotaReserved",
-                "Quota reserved in ClusterQueue " + command.admission.cluster_queue, context);
+                "Quota reserved in ClusterQueue " + command.admission->cluster_queue, context);
   for (const char* type : {"Evicted", "Preempted", "BlockedOnPreemptionGates"})
     reset(w, type, "QuotaReserved", context);
   if (command.second_pass) w.status.unhealthy_nodes.clear();
@@ -140,7 +140,7 @@ void apply_admit(Workload& w, const engine::Admit& command, const StatusContext&
 std::vector<WorkloadEvent> admit_events(const Workload& before, const engine::Admit& command,
                                         const StatusContext& context) {
   std::vector<WorkloadEvent> out;
-  const std::string& queue = command.admission.cluster_queue;
+  const std::string& queue = command.admission->cluster_queue;
   if (!command.second_pass) {
     std::string text = "Quota reserved in ClusterQueue " + queue + ", wait time since queued was " +
                        seconds_text(queued_for(before, context.now));
@@ -159,7 +159,7 @@ std::vector<WorkloadEvent> admit_events(const Workload& before, const engine::Ad
 
 std::string replaced_slice_text(const engine::Admit& command, const Workload& by) {
   auto uid = by.metadata.labels.find("kueue.x-k8s.io/job-uid");
-  return "Replaced to accommodate a workload (UID: " + command.uid +
+  return "Replaced to accommodate a workload (UID: " + command.uid.str() +
          ", JobUID: " + (uid == by.metadata.labels.end() ? "" : uid->second) +
          ") due to workload slice aggregation";
 }
@@ -179,10 +179,10 @@ std::vector<WorkloadEvent> evict_events(const engine::Evict& command) {
   if (command.reason != engine::EvictReason::kPreempted) return out;
   out.push_back(
       make_event(command.key, false, "Preempted", command.message + "; " + command.priorities));
-  out.push_back(make_event(command.preemptor, false, "PreemptedWorkload",
-                           "Preempted workload " + command.key.text() + " (UID: " + command.uid +
-                               ") in ClusterQueue " + command.cluster_queue + "; " +
-                               command.priorities));
+  out.push_back(make_event(command.preemptor->key, false, "PreemptedWorkload",
+                           "Preempted workload " + command.key.text() +
+                               " (UID: " + command.uid.str() + ") in ClusterQueue " +
+                               command.cluster_queue + "; " + command.priorities));
   return out;
 }
 

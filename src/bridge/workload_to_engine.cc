@@ -190,10 +190,8 @@ void read_metadata(const api::v1beta2::Workload& w, const FeatureGates& gates,
                   meta.owner_references.size() == 1 && meta.owner_references[0].kind == "Pod";
   for (const api::meta::OwnerReference& owner : meta.owner_references) {
     if (!owner.controller.value_or(false)) continue;
-    if (owner.kind == "Workload" && owner.api_version.starts_with("kueue.x-k8s.io/")) {
+    if (owner.kind == "Workload" && owner.api_version.starts_with("kueue.x-k8s.io/"))
       out.variant_parent_uid = owner.uid;
-      out.variant_parent_name = owner.name;
-    }
   }
   out.boost_text = annotation(meta, "priority-boost");
   int32_t boost = 0;

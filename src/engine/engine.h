@@ -24,11 +24,14 @@ struct CycleInput {
   Instant now;
   // Look at every head, also at blocked ones for which nothing has changed.
   bool every_head = false;
+  // Explain admissions as well; else Plan::why has decisions about those that were not admitted.
+  bool explain = true;
 };
 
 struct Plan {
   std::vector<Command> commands;  // in the order they were decided
   Explanation why;
+  int32_t looked_at = 0;  // workloads
   // Something was assumed or evicted (or there were no heads): the next cycle may find more at
   // once.
   bool keep_going = true;

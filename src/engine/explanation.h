@@ -1,5 +1,6 @@
 // Explanation: why a cycle decided as it did, as data. Condition messages, the CLI, the dashboard
-// and the simulator render the same value. Every workload that a cycle looked at has one entry.
+// and the simulator render the same value. Every workload that a cycle looked at has one entry,
+// admitted ones only when CycleInput::explain asks for it.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,8 @@ enum class ReasonKind : uint8_t {
 // One rule that failed, and by how much.
 struct Reason {
   ReasonKind kind = ReasonKind::kTopology;
-  std::string flavor;
-  std::string resource;
+  Text flavor;
+  Text resource;
   std::string detail;
   Amount a;
   Amount b;
@@ -46,23 +47,23 @@ struct Reason {
 std::string render(const Reason& reason);
 
 struct FlavorAttempt {
-  std::string flavor;
+  Text flavor;
   PreemptMode mode = PreemptMode::kNoFit;
   PendingReason no_fit = PendingReason::kWaitingForQuota;
   int32_t borrow = 0;  // height of the subtree that has to lend, 0 = own quota is enough
-  std::vector<Reason> reasons;
+  SlimVector<Reason> reasons;
 };
 
 struct PodSetExplanation {
-  std::string pod_set;
-  std::vector<FlavorAttempt> flavors;  // in the order they were tried
-  std::vector<Reason> reasons;         // all reasons in order, as the message lists them
-  std::string error;                   // "" unless the assignment failed as a whole
+  Text pod_set;
+  SlimVector<FlavorAttempt> flavors;  // in the order they were tried
+  SlimVector<Reason> reasons;         // all reasons in order, as the message lists them
+  std::string error;                  // "" unless the assignment failed as a whole
 };
 
 struct Target {
   Key key;
-  std::string uid;
+  Uid uid;
   PreemptReason reason = PreemptReason::kNone;
 };
 
@@ -78,7 +79,7 @@ const char* entry_status_text(EntryStatus status);
 
 struct Decision {
   Key key;
-  std::string cluster_queue;
+  Text cluster_queue;
   bool nominated = false;  // false = rejected before flavors were looked at
   FitMode mode = FitMode::kNoFit;
   int32_t borrow = 0;
@@ -87,8 +88,8 @@ struct Decision {
   PendingReason pending = PendingReason::kPendingEvaluation;
   std::string message;
   bool is_preemptor = false;
-  std::vector<Target> targets;
-  std::vector<PodSetExplanation> pod_sets;
+  SlimVector<Target> targets;
+  SlimVector<PodSetExplanation> pod_sets;
 };
 
 enum class RecomputeResult : uint8_t { kNewTargets, kDeferredFit, kSkipped };

@@ -31,7 +31,7 @@ void add(Usage& usage, const Usage& other) {
 
 void subtract(Usage& usage, const Usage& other) {
   for (const auto& [fr, amount] : other) add(usage, fr, Amount() - amount);
-  std::erase_if(usage, [](const auto& entry) { return entry.second.is_zero(); });
+  erase_if(usage, [](const auto& entry) { return entry.second.is_zero(); });
 }
 
 FrId Names::fr(FlavorId flavor, ResourceId resource) {

@@ -9,7 +9,9 @@
 
 #include "base/amount.h"
 #include "base/ids.h"
+#include "base/inline_vector.h"
 #include "base/interner.h"
+#include "base/text.h"
 #include "engine/model/pod.h"
 
 namespace kueue::engine {
@@ -28,9 +30,9 @@ struct FlavorResource {
 };
 
 // By resource, in name order.
-using ResourceList = std::vector<std::pair<ResourceId, Amount>>;
+using ResourceList = InlineVector<std::pair<ResourceId, Amount>, 2>;
 // By flavor and resource, in no order that means anything.
-using Usage = std::vector<std::pair<FrId, Amount>>;
+using Usage = InlineVector<std::pair<FrId, Amount>, 2>;
 
 Amount get(const ResourceList& list, ResourceId id);
 Amount get(const Usage& usage, FrId id);
@@ -42,12 +44,17 @@ void subtract(Usage& usage, const Usage& other);
 
 class Names {
  public:
-  FlavorId flavor(std::string_view name) { return flavors_.intern(name); }
-  ResourceId resource(std::string_view name) { return resources_.intern(name); }
+  FlavorId flavor(std::string_view name) { return intern(flavors_, flavor_texts_, name); }
+  ResourceId resource(std::string_view name) { return intern(resources_, resource_texts_, name); }
+  // The same, without a look at the letters.
+  FlavorId flavor_of(const Text& name) { return of(flavors_by_text_, name, &Names::flavor); }
+  ResourceId resource_of(const Text& name) {
+    return of(resources_by_text_, name, &Names::resource);
+  }
   FlavorId find_flavor(std::string_view name) const { return flavors_.find(name); }
   ResourceId find_resource(std::string_view name) const { return resources_.find(name); }
-  const std::string& text(FlavorId id) const { return flavors_.name(id); }
-  const std::string& text(ResourceId id) const { return resources_.name(id); }
+  const Text& text(FlavorId id) const { return flavor_texts_[id]; }
+  const Text& text(ResourceId id) const { return resource_texts_[id]; }
 
   FrId fr(FlavorId flavor, ResourceId resource);
   const FlavorResource& parts(FrId id) const { return frs_[id]; }
@@ -60,8 +67,30 @@ class Names {
   void add(ResourceList& list, ResourceId id, Amount amount) const;
 
  private:
+  template <typename IdType>
+  static IdType intern(Interner<IdType>& ids, IndexVec<IdType, Text>& texts,
+                       std::string_view name) {
+    IdType id = ids.intern(name);
+    if (!texts.contains(id)) texts.push(Text(name));
+    return id;
+  }
+
+  // Texts of ids live here, so that the address of their strings tells them apart.
+  template <typename IdType>
+  using ByText = std::unordered_map<const std::string*, IdType>;
+  template <typename IdType>
+  IdType of(ByText<IdType>& table, const Text& name, IdType (Names::*id)(std::string_view)) {
+    auto [it, fresh] = table.try_emplace(&name.str());
+    if (fresh) it->second = (this->*id)(name);
+    return it->second;
+  }
+
+  ByText<FlavorId> flavors_by_text_;
+  ByText<ResourceId> resources_by_text_;
   Interner<FlavorId> flavors_;
   Interner<ResourceId> resources_;
+  IndexVec<FlavorId, Text> flavor_texts_;
+  IndexVec<ResourceId, Text> resource_texts_;
   IndexVec<FrId, FlavorResource> frs_;
   std::unordered_map<uint64_t, FrId> fr_by_parts_;
 };

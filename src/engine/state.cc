@@ -156,16 +156,14 @@ CohortStatus State::cohort_status(const std::string& name) const {
 
 std::vector<std::string> State::take_changed_cluster_queues() {
   std::vector<std::string> out;
-  for (QueueId id : world_->changed_queues) out.push_back(world_->queues[id].spec.name);
-  world_->changed_queues.clear();
+  for (QueueId id : world_->changed_queues.take()) out.push_back(world_->queues[id].spec.name);
   std::sort(out.begin(), out.end());
   return out;
 }
 
 std::vector<Key> State::take_changed_local_queues() {
   std::vector<Key> out;
-  for (LocalId id : world_->changed_locals) out.push_back(world_->locals[id].key);
-  world_->changed_locals.clear();
+  for (LocalId id : world_->changed_locals.take()) out.push_back(world_->locals[id].key);
   std::sort(out.begin(), out.end());
   return out;
 }

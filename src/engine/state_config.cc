@@ -75,7 +75,7 @@ QueueId ensure_queue(World& world, const std::string& name) {
   if (inserted) {
     it->second = world.queues.push(QueueRecord());
     QueueRecord& q = world.queues[it->second];
-    q.spec.name = name;
+    q.name = q.spec.name = name;
     q.pending = PendingQueue(&world.pending_keys);
     q.node = world.forest.queue_node(name);
     if (world.queue_of_node.size() <= q.node.value) world.queue_of_node.resize(q.node.value + 1);

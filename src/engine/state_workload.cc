@@ -128,6 +128,17 @@ bool only_texts_changed(const Workload& a, const Workload& b) {
          same_checks(a, b) && same_gates(a, b) && same_conditions(a, b);
 }
 
+// All that the digest is made of is the same.
+bool same_digest(const Workload& a, const Workload& b) {
+  return a.effective_priority() == b.effective_priority() && a.reclaimable == b.reclaimable &&
+         a.allowed_flavors == b.allowed_flavors &&
+         std::equal(a.pod_sets.begin(), a.pod_sets.end(), b.pod_sets.begin(), b.pod_sets.end(),
+                    [](const PodSet& x, const PodSet& y) {
+                      return x.name == y.name && x.count == y.count && x.min_count == y.min_count &&
+                             x.pod == y.pod && x.topology == y.topology;
+                    });
+}
+
 // Replaces the object and what is derived from it. The queue keys still point into `before`, which
 // the caller keeps.
 void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> next) {
@@ -136,7 +147,9 @@ void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> nex
     ++r.version;
     ++world.news;
   }
-  LocalId local = ensure_local(world, next->key.namespace_, next->queue_name);
+  bool same_local = r.local.valid() && r.object && r.object->queue_name == next->queue_name;
+  LocalId local =
+      same_local ? r.local : ensure_local(world, next->key.namespace_, next->queue_name);
   if (local != r.local) {
     if (r.local.valid()) {
       forget_penalty(world, id);
@@ -147,13 +160,14 @@ void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> nex
     count_in_own_local(world, id);
   }
   if (!uses_shapes_of(world, r, *next)) {
-    std::vector<ShapeId> shapes;
+    InlineVector<ShapeId, 2> shapes;
     shapes.reserve(next->pod_sets.size());
     for (const PodSet& ps : next->pod_sets) shapes.push_back(use_shape(world, ps.pod));
     drop_shapes(world, r);
     r.shapes = std::move(shapes);
   }
-  Digest digest = scheduling_digest(world, *next);
+  Digest digest =
+      r.object && same_digest(*r.object, *next) ? r.digest : scheduling_digest(world, *next);
   if (r.scan &&
       (!world.gate(Gate::kFlavorFungibilityPreserveScanProgress) || !(digest == r.digest)))
     r.scan.reset();

@@ -36,20 +36,20 @@ LocalId World::find_local(std::string_view ns, std::string_view name) const {
 }
 
 uint64_t World::tree_epoch_of(QueueId queue) const {
-  auto it = tree_epoch.find(forest.at(queues[queue].node).root.value);
-  return it == tree_epoch.end() ? 0 : it->second;
+  uint32_t root = forest.at(queues[queue].node).root.value;
+  return root < trees.size() ? trees[root].epoch : 0;
 }
 
 int64_t World::generation_of(QueueId queue) const {
-  auto it = tree_releases.find(forest.at(queues[queue].node).root.value);
-  return queues[queue].generation + (it == tree_releases.end() ? 0 : it->second);
+  uint32_t root = forest.at(queues[queue].node).root.value;
+  return queues[queue].generation + (root < trees.size() ? trees[root].releases : 0);
 }
 
 void World::touch_tree(QueueId queue) { touch_root(forest.at(queues[queue].node).root); }
 
 void World::touch_root(QuotaId root) {
   // Not counted per tree: a queue that moves to another one must not find the number it left.
-  tree_epoch[root.value] = ++news;
+  tree(root).epoch = ++news;
 }
 
 }  // namespace kueue::engine

@@ -3,6 +3,7 @@
 // cycle/). One thread.
 #pragma once
 
+#include <bit>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,8 +35,8 @@ using ShapeId = Id<struct ShapeTag>;
 
 // Where the flavor scan of a workload stopped (behaviour.md 5, 6).
 struct ScanProgress {
-  std::vector<std::vector<std::pair<ResourceId, int32_t>>>
-      tried;  // per pod set; -1 = all were tried
+  using Tried = InlineVector<std::pair<ResourceId, int32_t>, 2>;
+  SlimVector<Tried> tried;  // per pod set; -1 = all were tried
   int64_t queue_generation = 0;
   int64_t cycle = 0;
   Digest digest;
@@ -55,37 +56,41 @@ struct Reservation {
   std::vector<PlacedPods> placed;  // topology usage
 };
 
-// What a waiting workload added to the numbers of its queues (queue/pending_share.h).
+// What a waiting workload added to the numbers of its queues (queue/pending_share.h). Shared by
+// those that add the same.
 struct PendingShare {
   Digest digest;
   ResourceList requests;
+  uint32_t users = 0;
 };
+using ShareId = Id<struct ShareTag>;
 
 enum class Place : uint8_t { kNone, kWaiting, kInFlight };  // active or set aside: PendingQueue
 
 struct WorkloadRecord {
   std::shared_ptr<const Workload> object;  // as last delivered; null = free slot
-  std::vector<ShapeId> shapes;             // per pod set
+  InlineVector<ShapeId, 2> shapes;         // per pod set
   Digest digest;
-  LocalId local;  // by queue_name
-  QueueId queue;  // where it waits; valid while place != kNone
-  Place place = Place::kNone;
+  LocalId local;                // by queue_name
+  QueueId queue;                // where it waits; valid while place != kNone
   uint32_t local_position = 0;  // in LocalRecord::members
-  std::unique_ptr<PendingShare> pending_share;
+  ShareId pending_share;
   std::unique_ptr<Reservation> reservation;
   std::unique_ptr<ScanProgress> scan;
-  bool eviction_sent = false;  // an Evict command is under way
-  bool slice_finish_sent = false;
   uint64_t version = 0;  // grows with every delivered change
   // When the head was looked at without success: nothing it depends on has changed while these are
   // current.
   uint64_t seen_tree_epoch = 0;
   uint64_t seen_epoch = 0;
   uint64_t seen_version = 0;
-  uint32_t looks = 0;            // how often since then
+  uint32_t looks = 0;  // how often since then
+  Place place = Place::kNone;
   bool keeps_its_place = false;  // in front of its queue, although it cannot be admitted
   // The last look went on from where the scan of flavors had stopped, or was held to flavors.
   bool looked_in_part = false;
+  bool eviction_sent = false;    // an Evict command is under way
+  bool slice_finish_sent = false;
+  bool not_ready = false;  // holds quota and is not PodsReady
 };
 
 struct FlavorRecord {
@@ -100,6 +105,7 @@ struct GroupRecord {
 
 struct QueueRecord {
   bool exists = false;
+  Text name;
   ClusterQueue spec;
   QuotaId node;
   std::vector<GroupRecord> groups;
@@ -143,6 +149,51 @@ struct LocalRecord {
   Usage admitted_usage;
 };
 
+// Ids, each once however often it is put in.
+template <typename IdType>
+class ChangedIds {
+ public:
+  void insert(IdType id) {
+    if (id.value >= in_.size()) in_.resize(size_t{id.value} + 1, false);
+    if (in_[id.value]) return;
+    in_[id.value] = true;
+    ids_.push_back(id);
+  }
+  // All of them, in no order; none is left.
+  std::vector<IdType> take() {
+    for (IdType id : ids_) in_[id.value] = false;
+    return std::exchange(ids_, {});
+  }
+
+ private:
+  std::vector<bool> in_;
+  std::vector<IdType> ids_;
+};
+
+// A set of ids that is a bit for each.
+template <typename IdType>
+class IdSet {
+ public:
+  void insert(IdType id) {
+    if (id.value / 64 >= words_.size()) words_.resize(id.value / 64 + 1, 0);
+    words_[id.value / 64] |= uint64_t{1} << id.value % 64;
+  }
+  void erase(IdType id) {
+    if (id.value / 64 < words_.size()) words_[id.value / 64] &= ~(uint64_t{1} << id.value % 64);
+  }
+  // In order.
+  std::vector<IdType> ids() const {
+    std::vector<IdType> out;
+    for (size_t i = 0; i < words_.size(); ++i)
+      for (uint64_t word = words_[i]; word != 0; word &= word - 1)
+        out.push_back(IdType(i * 64 + static_cast<size_t>(std::countr_zero(word))));
+    return out;
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
 struct SecondPassEntry {
   Instant due;
   int32_t iteration = 0;
@@ -171,25 +222,30 @@ struct World {
   IndexVec<LocalId, LocalRecord> locals;
 
   KeyIndex<WorkloadId> workload_ids;
-  IndexVec<WorkloadId, WorkloadRecord> workloads;
+  PieceVec<WorkloadId, WorkloadRecord> workloads;
   PendingKeys pending_keys;         // order in their queues
   std::vector<double> local_usage;  // by LocalId: what orders LocalQueues (behaviour.md 11)
   std::vector<WorkloadId> free_workloads;
   std::unordered_map<const PodTemplate*, ShapeId> shape_ids;
   IndexVec<ShapeId, Shape> shapes;
   std::vector<ShapeId> free_shapes;
+  std::unordered_multimap<uint64_t, ShareId> share_ids;  // by hash
+  IndexVec<ShareId, PendingShare> shares;
+  std::vector<ShareId> free_shares;
 
   std::map<WorkloadId, SecondPassEntry> second_pass;
   // Looked at again at that time: the end of a backoff after losing a reservation.
   std::map<WorkloadId, Instant> delayed;
   std::map<QuotaId, Instant>
-      retries;                 // requested retries of inadmissible workloads: by node, due time
-  std::set<QueueId> nonempty;  // queues with something in the heap
-  // Hold quota and are not PodsReady; that blocks admission when settings say so.
-  std::set<WorkloadId> not_ready;
+      retries;              // requested retries of inadmissible workloads: by node, due time
+  IdSet<QueueId> nonempty;  // queues with something in the heap
+  // How many hold quota and are not PodsReady; that blocks admission when settings say so.
+  size_t not_ready = 0;
 
   Ledger ledger;
   TopologyTables topology;
+
+  std::shared_ptr<struct CycleScratch> scratch;  // cycle/entry.h
 
   uint64_t stamp = 1;    // orders looks at workloads and their returns
   int64_t reshapes = 0;  // rebuilds of trees, for the generations of their queues
@@ -198,12 +254,17 @@ struct World {
   uint64_t news = 1;
   uint64_t no_news_since = 0;
   uint64_t epoch = 1;  // grows with changes that may matter to any queue
-  std::unordered_map<uint32_t, uint64_t>
-      tree_epoch;  // by root node: changes that matter to its queues
-  std::unordered_map<uint32_t, int64_t>
-      tree_releases;  // by root node: how often quota was given back
-  std::set<QueueId> changed_queues;
-  std::set<LocalId> changed_locals;
+  struct TreeNews {
+    uint64_t epoch = 0;    // changes that matter to its queues
+    int64_t releases = 0;  // how often quota was given back
+  };
+  std::vector<TreeNews> trees;  // by root node
+  TreeNews& tree(QuotaId root) {
+    if (root.value >= trees.size()) trees.resize(size_t{root.value} + 1);
+    return trees[root.value];
+  }
+  ChangedIds<QueueId> changed_queues;
+  ChangedIds<LocalId> changed_locals;
 
   const Workload& object(WorkloadId id) const { return *workloads[id].object; }
   WorkloadRecord& record(WorkloadId id) { return workloads[id]; }

@@ -64,7 +64,7 @@ class Explainer {
     out_ = Value::object({{"kind", "WorkloadExplanation"},
                           {"apiVersion", kApiVersion},
                           {"metadata", Value::object({{"name", key_.name},
-                                                      {"namespace", key_.namespace_},
+                                                      {"namespace", key_.namespace_.str()},
                                                       {"uid", workload_->metadata.uid}})},
                           {"time", format_time(context_.now())}});
     if (!workload_->spec.queue_name.empty()) out_["localQueue"] = workload_->spec.queue_name;

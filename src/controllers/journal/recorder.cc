@@ -30,8 +30,8 @@ void note(Journal& journal, Stores& stores, const engine::Key& key, What what, I
 }
 
 std::string flavors_of(const engine::Admit& admit) {
-  std::string out = "in ClusterQueue " + admit.admission.cluster_queue;
-  for (const engine::PodSetAssignment& ps : admit.admission.pod_sets) {
+  std::string out = "in ClusterQueue " + admit.admission->cluster_queue;
+  for (const engine::PodSetAssignment& ps : admit.admission->pod_sets) {
     out += "; " + ps.name + ":";
     for (const auto& [resource, flavor] : ps.flavors) out += " " + resource + "=" + flavor;
     if (ps.count.has_value()) out += " for " + std::to_string(*ps.count) + " pods";
@@ -113,12 +113,12 @@ void note_plan(Journal& journal, Stores& stores, const engine::Plan& plan, Insta
       note(journal, stores, admit->key, What::kQuotaReserved, now, flavors_of(*admit));
     } else if (const auto* evict = std::get_if<engine::Evict>(&command)) {
       const std::string text = evict_text(*evict);
-      if (evict->preemptor.name.empty()) {
+      if (evict->preemptor == nullptr) {
         note(journal, stores, evict->key, What::kEvicted, now, text);
         continue;
       }
-      note(journal, stores, evict->key, What::kPreempted, now, text, evict->preemptor);
-      note(journal, stores, evict->preemptor, What::kPreempts, now,
+      note(journal, stores, evict->key, What::kPreempted, now, text, evict->preemptor->key);
+      note(journal, stores, evict->preemptor->key, What::kPreempts, now,
            joined(engine::preempt_reason_text(evict->preempt_reason), evict->priorities),
            evict->key);
     }

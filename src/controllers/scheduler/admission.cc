@@ -333,7 +333,7 @@ void Admission::cycle() {
     std::lock_guard lock(mutex_);
     cycle_requested_ = false;
     if (!running_ || !state_.has_work()) return;
-    plan = engine::plan(state_, engine::CycleInput{began});
+    plan = engine::plan(state_, engine::CycleInput{.now = began, .explain = false});
     for (const engine::Command& command : plan.commands)
       if (const auto* admit = std::get_if<engine::Admit>(&command)) assumed_.insert(admit->key);
     changes = take_changes();
@@ -356,7 +356,7 @@ void Admission::cycle() {
 }
 
 void Admission::record_cycle(const engine::Plan& plan, Instant began) {
-  if (plan.why.decisions.empty()) return;
+  if (plan.looked_at == 0) return;
   const bool success = std::any_of(
       plan.commands.begin(), plan.commands.end(),
       [](const engine::Command& c) { return std::holds_alternative<engine::Admit>(c); });
@@ -465,8 +465,8 @@ Admission::Outcome Admission::write_admit(const engine::Admit& command) {
   v1beta2::Workload before;
   bool wrote = false;
   bool moved_on = false;
-  auto written =
-      edit_status(context_, object_key(command.key), command.uid, [&](v1beta2::Workload& workload) {
+  auto written = edit_status(
+      context_, object_key(command.key), command.uid.str(), [&](v1beta2::Workload& workload) {
         // The charge is for the spec that was looked at.
         if (workload.metadata.generation.value_or(0) != generation ||
             is_true(workload, kFinished) || !is_active(workload)) {
@@ -475,7 +475,7 @@ Admission::Outcome Admission::write_admit(const engine::Admit& command) {
         }
         if (has_reservation(workload) && !command.second_pass) {
           // An earlier try of ours whose answer was lost, or somebody else's.
-          moved_on = workload.status.admission->cluster_queue != command.admission.cluster_queue;
+          moved_on = workload.status.admission->cluster_queue != command.admission->cluster_queue;
           return moved_on ? StatusEdit::kObsolete : StatusEdit::kUnchanged;
         }
         before = workload;
@@ -498,32 +498,32 @@ void Admission::report_admitted(const v1beta2::Workload& before, const v1beta2::
   const bridge::StatusContext status{context_.now(), &context_.options->gates};
   send(after, bridge::admit_events(before, command, status));
   if (command.second_pass) return;
-  record_quota_reserved(context_, before, command.admission.cluster_queue);
+  record_quota_reserved(context_, before, command.admission->cluster_queue);
   if (command.admitted)
-    record_admitted(context_, before, command.admission.cluster_queue, status.now);
+    record_admitted(context_, before, command.admission->cluster_queue, status.now);
 }
 
 Admission::Outcome Admission::write_evict(const engine::Evict& command) {
   const bridge::StatusContext status{context_.now(), &context_.options->gates};
   v1beta2::Workload before;
   bool wrote = false;
-  auto written =
-      edit_status(context_, object_key(command.key), command.uid, [&](v1beta2::Workload& workload) {
-        if (!has_reservation(workload) || is_true(workload, kFinished))
-          return StatusEdit::kObsolete;
-        if (is_true(workload, kEvicted)) return StatusEdit::kUnchanged;
-        before = workload;
-        wrote = true;
-        bridge::apply_evict(workload, command, status);
-        return StatusEdit::kWrite;
-      });
+  auto written = edit_status(context_, object_key(command.key), command.uid.str(),
+                             [&](v1beta2::Workload& workload) {
+                               if (!has_reservation(workload) || is_true(workload, kFinished))
+                                 return StatusEdit::kObsolete;
+                               if (is_true(workload, kEvicted)) return StatusEdit::kUnchanged;
+                               before = workload;
+                               wrote = true;
+                               bridge::apply_evict(workload, command, status);
+                               return StatusEdit::kWrite;
+                             });
   if (!written.ok()) return outcome_of(written.error());
   if (*written == nullptr) return {.failed = true};
   if (!wrote) return {};
   const char* reason = engine::evict_reason_text(command.reason);
   record_evicted(context_, before, command.cluster_queue, reason, "");
   if (command.preempt_reason != engine::PreemptReason::kNone)
-    record_preempted(context_, command.preemptor_cluster_queue,
+    record_preempted(context_, command.preemptor->cluster_queue,
                      engine::preempt_reason_text(command.preempt_reason));
   for (const bridge::WorkloadEvent& event : bridge::evict_events(command)) {
     if (event.about == command.key) {
@@ -543,8 +543,8 @@ Admission::Outcome Admission::write_pending(const engine::SetPending& decided) {
   if (held) command.resource_requests.clear();
   const bridge::StatusContext status{context_.now(), &context_.options->gates};
   bool wrote = false;
-  auto written =
-      edit_status(context_, object_key(command.key), command.uid, [&](v1beta2::Workload& workload) {
+  auto written = edit_status(
+      context_, object_key(command.key), command.uid.str(), [&](v1beta2::Workload& workload) {
         if (is_true(workload, kFinished) ||
             (has_reservation(workload) && !command.second_pass_failed))
           return StatusEdit::kObsolete;

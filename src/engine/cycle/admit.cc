@@ -15,10 +15,13 @@ namespace {
 Admission build_admission(const World& world, const Entry& entry) {
   const Workload& w = world.object(entry.id());
   Admission admission;
-  admission.cluster_queue = world.queues[entry.queue].spec.name;
+  admission.cluster_queue = world.queues[entry.queue].name;
+  admission.pod_sets.reserve(entry.assignment.pod_sets.size());
   for (const PodSetResult& ps : entry.assignment.pod_sets) {
     PodSetAssignment out;
     out.name = w.pod_sets[ps.index].name;
+    out.flavors.reserve(ps.flavors.size());
+    out.usage.reserve(ps.flavors.size());
     for (const FlavorChoice& f : ps.flavors)
       out.flavors.emplace_back(world.names.text(f.resource), world.names.text(f.flavor));
     for (const auto& [resource, amount] : ps.requests)  // what no group covers is not charged
@@ -82,27 +85,48 @@ std::string priority_text(const char* who, const Workload& w) {
          " (base: " + std::to_string(w.priority) + ", boost: " + std::to_string(w.boost) + ")";
 }
 
-Evict evict_command(const World& world, const Entry& entry, const Victim& victim) {
-  const Workload& p = world.object(entry.id());
-  const Workload& v = world.object(victim.id);
-  const QueueRecord& victim_queue = world.queues[world.record(victim.id).reservation->queue];
-  const QueueRecord& own_queue = world.queues[entry.queue];
-  Evict out;
-  out.key = v.key;
-  out.uid = v.uid;
-  out.cluster_queue = victim_queue.spec.name;
-  out.reason = EvictReason::kPreempted;
-  out.preempt_reason = victim.reason;
-  out.message = "Preempted to accommodate a workload (UID: " + or_unknown(p.uid) +
-                ", JobUID: " + or_unknown(p.job_uid) + ") due to " + human_reason(victim.reason) +
-                "; preemptor path: " + world.forest.path(own_queue.node) +
-                "; preemptee path: " + world.forest.path(victim_queue.node);
-  out.priorities = priority_text("preemptor", p) + "; " + priority_text("preemptee", v);
-  out.preemptor = p.key;
-  out.preemptor_uid = p.uid;
-  out.preemptor_cluster_queue = own_queue.spec.name;
-  return out;
-}
+// What the evictions for one preemptor have in common.
+class EvictCommands {
+ public:
+  EvictCommands(const World& world, const Entry& entry)
+      : world_(world), workload_(world.object(entry.id())) {
+    const QueueRecord& queue = world.queues[entry.queue];
+    message_ = "Preempted to accommodate a workload (UID: " + or_unknown(workload_.uid) +
+               ", JobUID: " + or_unknown(workload_.job_uid) + ") due to ";
+    paths_ = "; preemptor path: " + world.forest.path(queue.node) + "; preemptee path: ";
+    priority_ = priority_text("preemptor", workload_) + "; ";
+    preemptor_ = std::make_shared<const Preemptor>(Preemptor{workload_.key, queue.name});
+  }
+
+  Evict operator()(const Victim& victim) {
+    const Workload& v = world_.object(victim.id);
+    QueueId queue = world_.record(victim.id).reservation->queue;
+    if (queue != queue_) {
+      queue_ = queue;
+      path_ = world_.forest.path(world_.queues[queue].node);
+    }
+    Evict out;
+    out.key = v.key;
+    out.uid = v.uid;
+    out.cluster_queue = world_.queues[queue].name;
+    out.reason = EvictReason::kPreempted;
+    out.preempt_reason = victim.reason;
+    std::string_view reason = human_reason(victim.reason);
+    out.message.reserve(message_.size() + reason.size() + paths_.size() + path_.size());
+    out.message.append(message_).append(reason).append(paths_).append(path_);
+    out.priorities = priority_ + priority_text("preemptee", v);
+    out.preemptor = preemptor_;
+    return out;
+  }
+
+ private:
+  const World& world_;
+  const Workload& workload_;
+  std::string message_, paths_, priority_;
+  std::shared_ptr<const Preemptor> preemptor_;
+  QueueId queue_;     // of the last victim
+  std::string path_;  // and its path
+};
 
 }  // namespace
 
@@ -115,14 +139,13 @@ void admit(Cycle& cycle, Entry& entry) {
   Admit command;
   command.key = w.key;
   command.uid = w.uid;
-  command.admission = build_admission(world, entry);
-  command.settles_admitted = all_checks_listed(world, w, command.admission);
-  command.admitted = command.settles_admitted && fully_admitted(w, command.admission);
+  command.admission = std::make_shared<const Admission>(build_admission(world, entry));
+  command.settles_admitted = all_checks_listed(world, w, *command.admission);
+  command.admitted = command.settles_admitted && fully_admitted(w, *command.admission);
   command.second_pass = r.reservation != nullptr;
   command.flavors_considered = flavors_considered(w, entry.assignment);
   if (entry.replaced.valid()) {
     command.replaced_slice = world.object(entry.replaced).key;
-    command.replaced_slice_uid = world.object(entry.replaced).uid;
     command.cluster_name = world.object(entry.replaced).cluster_name;
   }
   cycle.plan.commands.push_back(std::move(command));
@@ -131,13 +154,14 @@ void admit(Cycle& cycle, Entry& entry) {
 int32_t preempt(Cycle& cycle, Entry& entry) {
   World& world = cycle.world();
   int32_t count = 0;
+  EvictCommands commands(world, entry);
   for (const Victim& victim : entry.victims) {
     if (victim.id == entry.replaced) continue;
     ++count;
     WorkloadRecord& r = world.record(victim.id);
     if (already_evicted(world, victim.id) || r.eviction_sent) continue;
     r.eviction_sent = true;
-    cycle.plan.commands.push_back(evict_command(world, entry, victim));
+    cycle.plan.commands.push_back(commands(victim));
   }
   return count;
 }
@@ -150,7 +174,7 @@ void evict_for_failed_replacement(Cycle& cycle, Entry& entry) {
   Evict out;
   out.key = w.key;
   out.uid = w.uid;
-  out.cluster_queue = world.queues[entry.queue].spec.name;
+  out.cluster_queue = world.queues[entry.queue].name;
   out.reason = EvictReason::kNodeFailures;
   out.message = "Workload was evicted as there was no replacement for unhealthy node(s): ";
   for (size_t i = 0; i < w.unhealthy_nodes.size(); ++i)
@@ -167,8 +191,7 @@ void assume(World& world, const Entry& entry, const Admit& command) {
   if (!had && orders_by_usage(world, entry.queue))
     push_penalty(world, entry.id(), entry.queue,
                  total_requests(world, entry.id(), entry.assignment));
-  reserve(world, entry.id(), entry.queue, std::make_shared<const Admission>(command.admission),
-          true, command.admitted, since);
+  reserve(world, entry.id(), entry.queue, command.admission, true, command.admitted, since);
 }
 
 }  // namespace kueue::engine

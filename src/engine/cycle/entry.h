@@ -30,6 +30,19 @@ struct Entry {
   WorkloadId id() const { return head.id; }
 };
 
+// Room for the entries of a cycle, kept from one to the next.
+struct CycleScratch {
+  std::vector<Entry> entries;
+  std::vector<Entry> rejected;
+  std::vector<Entry*> done;
+
+  void clear() {
+    entries.clear();
+    rejected.clear();
+    done.clear();
+  }
+};
+
 // What a cycle knows while it goes through its entries.
 struct Cycle {
   Overlay& overlay;

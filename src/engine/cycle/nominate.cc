@@ -72,6 +72,14 @@ bool scan_is_outdated(const World& world, const Entry& entry) {
   return world.generation_of(entry.queue) != r.scan->queue_generation;
 }
 
+// One that has tried everything starts anew next time, as without any.
+void keep_progress(WorkloadRecord& record, ScanProgress& scan) {
+  if (scan.has_untried())
+    record.scan = std::make_unique<ScanProgress>(std::move(scan));
+  else
+    record.scan.reset();
+}
+
 void find_assignment(Overlay& overlay, Entry& entry, const AssignOptions& options) {
   Attempt full = attempt(overlay, entry, options);
   if (!feasible(full.assignment, full.victims))
@@ -132,7 +140,7 @@ void nominate(Overlay& overlay, Entry& entry) {
   AssignOptions options;
   options.replaced = entry.replaced;
   find_assignment(overlay, entry, options);
-  r.scan = std::make_unique<ScanProgress>(std::move(entry.assignment.scan));
+  keep_progress(r, entry.assignment.scan);
 }
 
 void nominate_again(Overlay& overlay, Entry& entry) {
@@ -143,8 +151,7 @@ void nominate_again(Overlay& overlay, Entry& entry) {
   options.replaced = entry.replaced;
   options.pinned = &nominated;
   find_assignment(overlay, entry, options);
-  overlay.world().record(entry.id()).scan =
-      std::make_unique<ScanProgress>(std::move(entry.assignment.scan));
+  keep_progress(overlay.world().record(entry.id()), entry.assignment.scan);
 }
 
 WorkloadId replaced_slice(const World& world, WorkloadId id) {

@@ -11,16 +11,17 @@ void assume(World& world, const Entry& entry, const Admit& command);  // cycle/a
 
 namespace {
 
-std::vector<Target> targets_of(const World& world, const std::vector<Victim>& victims) {
-  std::vector<Target> out;
+SlimVector<Target> targets_of(const World& world, const std::vector<Victim>& victims) {
+  SlimVector<Target> out;
+  out.reserve(victims.size());
   for (const Victim& v : victims)
     out.push_back({world.object(v.id).key, world.object(v.id).uid, v.reason});
   std::sort(out.begin(), out.end(), [](const Target& a, const Target& b) { return a.key < b.key; });
   return out;
 }
 
-std::vector<PodSetExplanation> explain_pod_sets(const Workload& w, Assignment& assignment) {
-  std::vector<PodSetExplanation> out;
+SlimVector<PodSetExplanation> explain_pod_sets(const Workload& w, Assignment& assignment) {
+  SlimVector<PodSetExplanation> out;
   out.reserve(assignment.pod_sets.size());
   for (PodSetResult& ps : assignment.pod_sets)
     out.push_back({w.pod_sets[ps.index].name, std::move(ps.attempts), std::move(ps.reasons),
@@ -33,7 +34,7 @@ Decision decision_of(const World& world, Entry& entry) {
   const Workload& w = world.object(entry.id());
   Decision d;
   d.key = w.key;
-  d.cluster_queue = world.queues[entry.queue].spec.name;
+  d.cluster_queue = world.queues[entry.queue].name;
   d.nominated = entry.nominated;
   if (entry.nominated) {
     d.mode = entry.assignment.mode();
@@ -63,7 +64,7 @@ SetPending pending_command(const World& world, const Entry& entry) {
   SetPending out;
   out.key = w.key;
   out.uid = w.uid;
-  out.cluster_queue = world.queues[entry.queue].spec.name;
+  out.cluster_queue = world.queues[entry.queue].name;
   out.reason = entry.pending;
   out.message = entry.message;
   out.blocked_on_gates = entry.blocked_on_gates;
@@ -95,10 +96,9 @@ void return_entry(World& world, Plan& plan, Entry& entry) {
   plan.commands.push_back(std::move(command));
 }
 
-std::vector<Entry> collect_entries(World& world, bool every_head, std::vector<Entry>& rejected) {
-  std::vector<Entry> entries;
+void collect_entries(World& world, bool every_head, CycleScratch& scratch) {
   std::vector<Head> heads = take_heads(world, !every_head);
-  entries.reserve(heads.size());
+  scratch.entries.reserve(heads.size());
   for (const Head& head : heads) {
     Entry entry;
     entry.head = head;
@@ -106,9 +106,9 @@ std::vector<Entry> collect_entries(World& world, bool every_head, std::vector<En
     entry.queue = head.second_pass && r.reservation ? r.reservation->queue : r.queue;
     if (!entry.queue.valid()) continue;
     mark_seen(world, head.id, entry.queue);
-    (may_be_nominated(world, entry) ? entries : rejected).push_back(std::move(entry));
+    (may_be_nominated(world, entry) ? scratch.entries : scratch.rejected)
+        .push_back(std::move(entry));
   }
-  return entries;
 }
 
 // The fair-sharing tournament has one contender per ClusterQueue. A second pass gives way to a head
@@ -125,8 +125,10 @@ std::vector<Entry> crowded_out(std::vector<Entry>& entries) {
   return out;
 }
 
-void finish(World& world, Plan& plan, std::vector<Entry*>& done, std::vector<Entry>& rejected) {
-  plan.why.decisions.reserve(done.size() + rejected.size());
+void finish(World& world, Plan& plan, bool explain, std::vector<Entry*>& done,
+            std::vector<Entry>& rejected) {
+  plan.looked_at = static_cast<int32_t>(done.size() + rejected.size());
+  if (explain) plan.why.decisions.reserve(done.size() + rejected.size());
   size_t command = 0;
   for (Entry* entry : done) {
     if (entry->status != EntryStatus::kAssumed) continue;
@@ -142,13 +144,15 @@ void finish(World& world, Plan& plan, std::vector<Entry*>& done, std::vector<Ent
     } else {
       return_entry(world, plan, *entry);
     }
-    plan.why.decisions.push_back(decision_of(world, *entry));
+    if (explain || entry->status != EntryStatus::kAssumed)
+      plan.why.decisions.push_back(decision_of(world, *entry));
   }
   std::sort(rejected.begin(), rejected.end(), [&](const Entry& a, const Entry& b) {
     return world.object(a.id()).key < world.object(b.id()).key;
   });
   for (Entry& entry : rejected) {
     if (entry.silent) {
+      --plan.looked_at;
       if (world.record(entry.id()).place == Place::kInFlight) leave_flight(world, entry.id());
       continue;
     }
@@ -166,11 +170,10 @@ Plan plan(State& state, const CycleInput& input) {
   settle_topology(world);
   ++world.cycle;
   Plan result;
-  std::vector<Entry> rejected;
-  std::vector<Entry> entries = collect_entries(world, input.every_head, rejected);
+  if (world.scratch == nullptr) world.scratch = std::make_shared<CycleScratch>();
+  collect_entries(world, input.every_head, *world.scratch);
+  auto& [entries, rejected, done] = *world.scratch;
   std::vector<Entry> crowded;
-  std::vector<Entry*> done;
-  done.reserve(entries.size());
   result.commands.reserve(entries.size());
   {
     Overlay overlay(world);
@@ -185,8 +188,9 @@ Plan plan(State& state, const CycleInput& input) {
     result.why.preemption_skips.assign(cycle.skips.begin(), cycle.skips.end());
     result.why.recomputations = std::move(cycle.recomputations);
   }
-  finish(world, result, done, rejected);
+  finish(world, result, input.explain, done, rejected);
   for (Entry& entry : crowded) return_entry(world, result, entry);
+  world.scratch->clear();
   return result;
 }
 

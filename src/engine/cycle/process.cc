@@ -128,7 +128,7 @@ void issue_preemptions(Cycle& cycle, Entry& entry) {
 bool blocked_by_pods_ready(Cycle& cycle, const Entry& entry) {
   const World& world = cycle.world();
   if (!world.settings.block_admission || entry.head.second_pass) return false;
-  return !world.not_ready.empty() ||
+  return world.not_ready > 0 ||
          std::any_of(cycle.plan.commands.begin(), cycle.plan.commands.end(), [](const Command& c) {
            return std::holds_alternative<Admit>(c) && !std::get<Admit>(c).second_pass;
          });

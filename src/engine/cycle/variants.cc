@@ -72,13 +72,11 @@ bool migrate_variant(Cycle& cycle, Entry& entry) {
     Evict out;
     out.key = r.object->key;
     out.uid = r.object->uid;
-    out.cluster_queue = queue.spec.name;
+    out.cluster_queue = queue.name;
     out.reason = EvictReason::kFlavorMigration;
-    out.message = "Evicted to accommodate a workload (UID: " + w.uid +
+    out.message = "Evicted to accommodate a workload (UID: " + w.uid.str() +
                   ") due to migration to more favorable resource flavor";
-    out.preemptor = w.key;
-    out.preemptor_uid = w.uid;
-    out.preemptor_cluster_queue = queue.spec.name;
+    out.preemptor = std::make_shared<const Preemptor>(Preemptor{w.key, queue.name});
     cycle.plan.commands.push_back(std::move(out));
   }
   world.record(entry.id()).scan.reset();

@@ -46,10 +46,19 @@ PendingReason more_severe(PendingReason a, PendingReason b) {
   return severity(b) > severity(a) ? b : a;
 }
 
+template <typename T>
+void append(SlimVector<T>& to, SlimVector<T> more) {
+  if (to.empty()) {
+    to = std::move(more);
+    return;
+  }
+  for (T& item : more) to.push_back(std::move(item));
+}
+
 // Pod sets that share flavors.
 struct PodSetGroup {
-  std::vector<size_t> members;  // pod set indexes
-  ResourceList requests;        // summed
+  InlineVector<size_t, 2> members;  // pod set indexes
+  ResourceList requests;            // summed
 };
 
 class Assigner {
@@ -67,19 +76,20 @@ class Assigner {
   Assignment run();
 
  private:
+  // Places, when there are flavors for all pod sets.
+  Assignment finish(bool assigned);
   void collect_requests();
   // Some ClusterQueue has a resource group for it.
   bool known_anywhere(ResourceId resource) const;
   bool assign_group(const PodSetGroup& group);
   // Flavors for all resources of the group of `resource`; empty = none fits.
-  std::vector<FlavorChoice> find_flavors(const PodSetGroup& group, ResourceId resource,
-                                         PodSetResult& status);
+  FlavorChoices find_flavors(const PodSetGroup& group, ResourceId resource, PodSetResult& status);
   std::optional<Reason> mismatch(const PodSetGroup& group, const GroupRecord& resources,
                                  FlavorId flavor) const;
   std::optional<Reason> excluded(const PodSetGroup& group, FlavorId flavor,
                                  const ResourceList& requests) const;
   // `held` is what a replaced slice gives back.
-  Quality fit(FrId fr, Amount request, Amount held, std::vector<Reason>& reasons,
+  Quality fit(FrId fr, Amount request, Amount held, SlimVector<Reason>& reasons,
               PendingReason& no_fit);
   int32_t first_to_try(const PodSetGroup& group, ResourceId resource) const;
   Amount replaced_request(const PodSetGroup& group, ResourceId resource) const;
@@ -94,7 +104,7 @@ class Assigner {
   const QueueRecord& queue_;
   QueueId queue_id_;
   const AssignOptions& options_;
-  std::vector<PodSetResult> results_;
+  SlimVector<PodSetResult> results_;
   Assignment assignment_;
 };
 
@@ -110,7 +120,7 @@ void Assigner::collect_requests() {
     for (const auto& [resource, amount] : world_.shapes[record_.shapes[i]].requests)
       result.requests.emplace_back(resource, amount * result.count);
     if (covers_pods) {
-      std::erase_if(result.requests, [&](const auto& e) { return e.first == pods; });
+      erase_if(result.requests, [&](const auto& e) { return e.first == pods; });
       world_.names.add(result.requests, pods, Amount(result.count));
     }
     if (record_.reservation)
@@ -124,6 +134,7 @@ Assignment Assigner::run() {
   assignment_.scan.queue_generation = world_.generation_of(queue_id_);
   assignment_.scan.cycle = world_.cycle;
   assignment_.scan.digest = record_.digest;
+  if (workload_.pod_sets.size() == 1) return finish(assign_group({{0}, results_.front().requests}));
   std::vector<PodSetGroup> groups;
   std::vector<std::string> names;
   for (size_t i = 0; i < workload_.pod_sets.size(); ++i) {
@@ -143,8 +154,13 @@ Assignment Assigner::run() {
       world_.names.add(groups[g].requests, resource, amount);
   }
   for (const PodSetGroup& group : groups)
-    if (!assign_group(group)) return std::move(assignment_);
-  if (world_.gate(Gate::kTopologyAwareScheduling) && assignment_.mode() != FitMode::kNoFit)
+    if (!assign_group(group)) return finish(false);
+  return finish(true);
+}
+
+Assignment Assigner::finish(bool assigned) {
+  if (assigned && world_.gate(Gate::kTopologyAwareScheduling) &&
+      assignment_.mode() != FitMode::kNoFit)
     assign_topology(overlay_, id_, queue_id_, options_.replaced, assignment_);
   return std::move(assignment_);
 }
@@ -157,7 +173,7 @@ bool Assigner::known_anywhere(ResourceId resource) const {
 
 bool Assigner::assign_group(const PodSetGroup& group) {
   PodSetResult status;  // of the whole group
-  std::vector<FlavorChoice> flavors;
+  FlavorChoices flavors;
   bool failed = false;
   bool kept = !results_[group.members.front()].flavors.empty();
   auto unavailable = [&](ResourceId resource) {
@@ -184,17 +200,18 @@ bool Assigner::assign_group(const PodSetGroup& group) {
       continue;
     }
     PodSetResult found;
-    std::vector<FlavorChoice> choices = find_flavors(group, resource, found);
+    FlavorChoices choices = find_flavors(group, resource, found);
     status.no_fit = more_severe(status.no_fit, found.no_fit);
-    std::move(found.attempts.begin(), found.attempts.end(), std::back_inserter(status.attempts));
+    append(status.attempts, std::move(found.attempts));
     failed = choices.empty();
     if (failed) status.reasons.clear();
-    std::move(found.reasons.begin(), found.reasons.end(), std::back_inserter(status.reasons));
-    flavors.insert(flavors.end(), choices.begin(), choices.end());
+    append(status.reasons, std::move(found.reasons));
+    for (const FlavorChoice& choice : choices) flavors.push_back(choice);
   }
   if (failed) flavors.clear();
   for (size_t member : group.members) {
     PodSetResult& result = results_[member];
+    bool last = member == group.members.back();
     if (!kept) {
       for (const FlavorChoice& choice : flavors)
         if (std::any_of(result.requests.begin(), result.requests.end(),
@@ -203,11 +220,11 @@ bool Assigner::assign_group(const PodSetGroup& group) {
       std::sort(result.flavors.begin(), result.flavors.end(), [&](const auto& a, const auto& b) {
         return world_.names.text(a.resource) < world_.names.text(b.resource);
       });
-      result.reasons = status.reasons;
-      result.attempts = status.attempts;
+      result.reasons = last ? std::move(status.reasons) : status.reasons;
+      result.attempts = last ? std::move(status.attempts) : status.attempts;
       result.no_fit = status.no_fit;
     }
-    std::vector<std::pair<ResourceId, int32_t>> tried;
+    ScanProgress::Tried tried;
     for (const FlavorChoice& choice : result.flavors) {
       assignment_.borrow = std::max(assignment_.borrow, choice.borrow);
       add(assignment_.quota, world_.names.fr(choice.flavor, choice.resource),
@@ -215,7 +232,10 @@ bool Assigner::assign_group(const PodSetGroup& group) {
       tried.emplace_back(choice.resource, choice.tried);
     }
     assignment_.scan.tried.push_back(std::move(tried));
-    assignment_.pod_sets.push_back(std::move(result));
+    if (results_.size() == 1)
+      assignment_.pod_sets = std::move(results_);
+    else
+      assignment_.pod_sets.push_back(std::move(result));
   }
   return !failed;
 }
@@ -296,7 +316,7 @@ bool Assigner::may_preempt_while_borrowing() const {
           queue_.spec.preemption.reclaim != ReclaimWithinCohort::kNever);
 }
 
-Quality Assigner::fit(FrId fr, Amount request, Amount held, std::vector<Reason>& reasons,
+Quality Assigner::fit(FrId fr, Amount request, Amount held, SlimVector<Reason>& reasons,
                       PendingReason& no_fit) {
   const Forest& forest = world_.forest;
   const FlavorResource& parts = world_.names.parts(fr);
@@ -324,14 +344,15 @@ Quality Assigner::fit(FrId fr, Amount request, Amount held, std::vector<Reason>&
   no_fit = more_severe(no_fit, PendingReason::kWaitingForQuota);
   if (value <= forest.nominal(queue_.node, fr) || subtree.below_root ||
       may_preempt_while_borrowing()) {
-    Simulation simulation = simulate_preemption(overlay_, id_, queue_id_, fr, value);
+    Simulation simulation = simulate_preemption(overlay_, id_, queue_id_, fr, value,
+                                                &assignment_.searches.emplace_back());
     return {simulation.mode, simulation.borrow};
   }
   return {PreemptMode::kNoFit, subtree.height};
 }
 
-std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, ResourceId resource,
-                                                 PodSetResult& status) {
+FlavorChoices Assigner::find_flavors(const PodSetGroup& group, ResourceId resource,
+                                     PodSetResult& status) {
   const GroupRecord& resources = *queue_.group_of(resource);
   const Fungibility& fungibility = queue_.spec.fungibility;
   bool fungible = world_.gate(Gate::kFlavorFungibility);
@@ -340,8 +361,8 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
     if (std::find(resources.covered.begin(), resources.covered.end(), entry.first) !=
         resources.covered.end())
       requests.push_back(entry);
-  std::vector<Reason> reasons;
-  std::vector<FlavorChoice> best;
+  SlimVector<Reason> reasons;
+  FlavorChoices best;
   Quality best_quality;
   PendingReason least_severe = PendingReason::kNone;
   auto note_no_fit = [&](PendingReason r) {
@@ -366,7 +387,7 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
       status.attempts.push_back(std::move(attempt));
       continue;
     }
-    std::vector<FlavorChoice> choices;
+    FlavorChoices choices;
     Quality representative{PreemptMode::kFit, 0};
     for (const auto& [r, amount] : requests) {
       FlavorId old = replaced_flavor(group, r);
@@ -386,7 +407,7 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
       choices.push_back({r, flavor, quality.mode, quality.borrow, -1});
     }
     attempt.mode = representative.mode;
-    reasons.insert(reasons.end(), attempt.reasons.begin(), attempt.reasons.end());
+    for (const Reason& reason : attempt.reasons) reasons.push_back(reason);
     if (representative.mode == PreemptMode::kNoFit) {
       note_no_fit(attempt.no_fit);
       choices.clear();
@@ -408,9 +429,7 @@ std::vector<FlavorChoice> Assigner::find_flavors(const PodSetGroup& group, Resou
   status.no_fit = least_severe;
   bool at_end = attempted == static_cast<int32_t>(resources.flavors.size()) - 1;
   for (FlavorChoice& choice : best) choice.tried = !fungible ? 0 : (at_end ? -1 : attempted);
-  if (best_quality.mode != PreemptMode::kFit) {
-    status.reasons.insert(status.reasons.end(), reasons.begin(), reasons.end());
-  }
+  if (best_quality.mode != PreemptMode::kFit) append(status.reasons, std::move(reasons));
   return best;
 }
 

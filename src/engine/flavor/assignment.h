@@ -19,15 +19,17 @@ struct FlavorChoice {
   int32_t tried = -1;  // index where the scan stopped, -1 = at the last flavor
 };
 
+using FlavorChoices = InlineVector<FlavorChoice, 2>;
+
 FitMode fit_mode(PreemptMode mode);
 
 struct PodSetResult {
   size_t index = 0;  // in the workload
   int32_t count = 0;
-  ResourceList requests;              // totals
-  std::vector<FlavorChoice> flavors;  // by resource name
-  std::vector<Reason> reasons;
-  std::vector<FlavorAttempt> attempts;
+  ResourceList requests;  // totals
+  FlavorChoices flavors;  // by resource name
+  SlimVector<Reason> reasons;
+  SlimVector<FlavorAttempt> attempts;
   std::string error;
   PendingReason no_fit = PendingReason::kNone;
   std::shared_ptr<const TopologyAssignment> topology;
@@ -39,12 +41,25 @@ struct PodSetResult {
   const FlavorChoice* choice(ResourceId resource) const;
 };
 
+struct Victim {
+  WorkloadId id;
+  PreemptReason reason = PreemptReason::kNone;
+};
+
+// What a search for victims asked for one flavor and resource, and found.
+struct VictimSearch {
+  FrId fr;
+  Amount amount;
+  std::vector<Victim> victims;
+};
+
 struct Assignment {
-  std::vector<PodSetResult> pod_sets;
+  SlimVector<PodSetResult> pod_sets;
   Usage quota;
   int32_t borrow = 0;
   ScanProgress scan;
-  bool deferred = false;  // a Fit that has to wait for preemptions of others
+  SlimVector<VictimSearch> searches;  // when its flavors were judged
+  bool deferred = false;              // a Fit that has to wait for preemptions of others
 
   FitMode mode() const;
   // The text of the condition; "" when everything fits.

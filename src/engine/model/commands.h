@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -61,32 +61,35 @@ const char* preempt_reason_text(PreemptReason reason);
 // Reserve quota: write status.admission, QuotaReserved=True and, when `admitted`, Admitted=True.
 struct Admit {
   Key key;
-  std::string uid;
-  Admission admission;
+  Uid uid;
+  std::shared_ptr<const Admission> admission;  // never null
   bool settles_admitted = false;  // status lists every check that the assigned flavors need
   bool admitted = false;          // all checks that the assigned flavors need are Ready
   bool second_pass =
       false;  // it had a reservation; only the topology is new, unhealthyNodes is cleared
-  std::string flavors_considered;     // for the event, "" = nothing to say
-  std::optional<Key> replaced_slice;  // to be finished as replaced once this is written
-  std::string replaced_slice_uid;
-  std::string cluster_name;  // copied from the replaced slice, "" = none
+  Text flavors_considered;    // for the event, "" = nothing to say
+  Boxed<Key> replaced_slice;  // to be finished as replaced once this is written
+  Text cluster_name;          // copied from the replaced slice, "" = none
+};
+
+// Whom a victim makes room for; one value for all of its victims.
+struct Preemptor {
+  Key key;
+  Text cluster_queue;
 };
 
 // Take the quota of a running workload: write Evicted (and Preempted); its job stops, then the
 // reservation is released.
 struct Evict {
   Key key;
-  std::string uid;
-  std::string cluster_queue;
+  Uid uid;
+  Text cluster_queue;
   EvictReason reason = EvictReason::kPreempted;
   PreemptReason preempt_reason = PreemptReason::kNone;
   std::string message;  // of the Evicted and Preempted conditions
   std::string
       priorities;  // "preemptor effective priority: …; preemptee effective priority: …", for events
-  Key preemptor;   // empty unless preempted or migrated
-  std::string preemptor_uid;
-  std::string preemptor_cluster_queue;
+  std::shared_ptr<const Preemptor> preemptor;  // null unless preempted or migrated
 };
 
 // Not now: write QuotaReserved=False with this reason and message (and the Admitted and
@@ -94,14 +97,14 @@ struct Evict {
 // `event`.
 struct SetPending {
   Key key;
-  std::string uid;
-  std::string cluster_queue;
+  Uid uid;
+  Text cluster_queue;
   PendingReason reason = PendingReason::kPendingEvaluation;
   std::string message;
   bool write = true;
   bool blocked_on_gates = false;    // also BlockedOnPreemptionGates=True
   bool second_pass_failed = false;  // event SecondPassFailed and nothing else
-  std::vector<std::pair<std::string, ResourceAmounts>> resource_requests;  // per pod set, totals
+  SlimVector<std::pair<Text, ResourceAmounts>> resource_requests;  // per pod set, totals
 };
 
 using Command = std::variant<Admit, Evict, SetPending>;

@@ -8,11 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/slim_vector.h"
+#include "base/text.h"
+
 namespace kueue::engine {
 
 // Resource name to amount in internal units (cpu: millicores, else base units). Sorted by name, no
 // duplicates.
-using ResourceAmounts = std::vector<std::pair<std::string, int64_t>>;
+using ResourceAmounts = SlimVector<std::pair<Text, int64_t>>;
 // Sorted by key, no duplicates.
 using Labels = std::vector<std::pair<std::string, std::string>>;
 

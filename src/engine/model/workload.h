@@ -1,5 +1,6 @@
 // Workload as the engine sees it: what decides about order, requests, place and state. The bridge
-// makes it from the API object; texts are the API's own. Plain values.
+// makes it from the API object; texts are the API's own. Plain values, and compact ones: a million
+// may wait, and most members of most of them are empty.
 #pragma once
 
 #include <compare>
@@ -9,13 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "base/boxed.h"
+#include "base/slim_vector.h"
+#include "base/text.h"
 #include "base/time.h"
+#include "base/uid.h"
 #include "engine/model/pod.h"
 
 namespace kueue::engine {
 
 struct Key {
-  std::string namespace_;
+  Text namespace_;
   std::string name;
   auto operator<=>(const Key&) const = default;
   std::string text() const { return namespace_ + "/" + name; }
@@ -39,7 +44,7 @@ enum class ConditionStatus : uint8_t { kFalse, kTrue, kUnknown };
 struct Condition {
   ConditionType type = ConditionType::kQuotaReserved;
   ConditionStatus status = ConditionStatus::kFalse;
-  std::string reason;
+  Text reason;
   std::string message;
   Instant since;  // lastTransitionTime
   bool operator==(const Condition&) const = default;
@@ -63,11 +68,11 @@ struct TopologyRequest {
 };
 
 struct PodSet {
-  std::string name;
+  Text name;
   int32_t count = 0;
   std::optional<int32_t> min_count;
   std::shared_ptr<const PodTemplate> pod;  // never null
-  std::optional<TopologyRequest> topology;
+  Boxed<TopologyRequest> topology;
 };
 
 struct TopologyDomain {
@@ -85,18 +90,17 @@ struct TopologyAssignment {
 enum class DelayedTopology : uint8_t { kNone, kPending, kReady };
 
 struct PodSetAssignment {
-  std::string name;
-  std::vector<std::pair<std::string, std::string>>
-      flavors;            // resource -> flavor, sorted by resource
-  ResourceAmounts usage;  // of all pods together
+  Text name;
+  SlimVector<std::pair<Text, Text>> flavors;  // resource -> flavor, sorted by resource
+  ResourceAmounts usage;                      // of all pods together
   std::optional<int32_t> count;
   std::shared_ptr<const TopologyAssignment> topology;  // null = none
   DelayedTopology delayed = DelayedTopology::kNone;
 };
 
 struct Admission {
-  std::string cluster_queue;
-  std::vector<PodSetAssignment> pod_sets;
+  Text cluster_queue;
+  SlimVector<PodSetAssignment> pod_sets;
 };
 
 enum class CheckState : uint8_t { kPending, kReady, kRetry, kRejected };
@@ -120,42 +124,40 @@ struct PreemptionGate {
 
 struct Workload {
   Key key;
-  std::string uid;
+  Uid uid;
   int64_t generation = 0;
   Instant created;  // zero = older than everything
-  std::string queue_name;
+  Text queue_name;
+  int64_t priority = 0;  // spec.priority
+  int64_t boost = 0;     // annotation, only while the gate PriorityBoost is on
+  Text boost_text;       // the annotation as it stands
   bool active = true;
-  int64_t priority = 0;         // spec.priority
   bool names_priority = false;  // the spec has one
-  int64_t boost = 0;            // annotation, only while the gate PriorityBoost is on
-  std::string boost_text;       // the annotation as it stands
-  std::vector<PodSet> pod_sets;
-
-  std::string job_uid;                       // label job-uid
-  std::string admission_gated_by;            // annotation; non-empty = not admissible
-  std::vector<std::string> allowed_flavors;  // annotation of variants; empty = all
   bool concurrent_admission_parent = false;
-  std::string
-      variant_parent_uid;  // controller owner if that is a parent Workload ("" = no variant)
-  std::string variant_parent_name;
   bool elastic = false;
-  std::string slice_name;       // first slice of the chain
-  std::optional<Key> replaces;  // slice that this one replaces
-  bool pod_owned = false;       // its one owner is a Pod, and it is no group
-  bool multikueue = false;      // has a MultiKueue check by its ClusterQueue's strategy
+  bool pod_owned = false;   // its one owner is a Pod, and it is no group
+  bool multikueue = false;  // has a MultiKueue check by its ClusterQueue's strategy
+  SlimVector<PodSet> pod_sets;
+
+  Text job_uid;                             // label job-uid
+  Text admission_gated_by;                  // annotation; non-empty = not admissible
+  SlimVector<std::string> allowed_flavors;  // annotation of variants; empty = all
+  Text variant_parent_uid;                  // controller owner if that is a parent Workload
+  Text slice_name;                          // first slice of the chain
+  Boxed<Key> replaces;                      // slice that this one replaces
 
   // Why it can never be admitted as it is ("" = fine): requests above limits, LimitRange, DRA.
   // Checked at nomination.
-  std::string misconfigured;
+  Text misconfigured;
 
-  std::vector<Condition> conditions;  // those of ConditionType; at most one per type
-  std::optional<Admission> admission;
-  std::vector<CheckStatus> checks;
-  std::optional<Instant> requeue_at;
-  std::vector<std::pair<std::string, int32_t>> reclaimable;  // pod set -> count
-  std::vector<std::string> unhealthy_nodes;
-  std::vector<PreemptionGate> preemption_gates;  // spec, with the state from status
-  std::string cluster_name;                      // MultiKueue worker
+  SlimVector<Condition> conditions;  // those of ConditionType; at most one per type
+  Boxed<Admission> admission;
+  SlimVector<CheckStatus> checks;
+  Boxed<Instant> requeue_at;
+  SlimVector<std::pair<Text, int32_t>> reclaimable;  // pod set -> count
+  SlimVector<std::string> unhealthy_nodes;
+  SlimVector<PreemptionGate> preemption_gates;  // spec, with the state from status
+  Text cluster_name;                            // MultiKueue worker
 
   // nullptr when absent.
   const Condition* condition(ConditionType type) const;

@@ -10,7 +10,7 @@ namespace {
 enum class Class : uint8_t { kOwnQueue, kHierarchical, kWithoutBorrowing, kWhileBorrowing };
 
 struct Candidate {
-  WorkloadId id;
+  CandidateRank rank;
   Class cls = Class::kOwnQueue;
   QuotaId common;  // lowest common ancestor with the preemptor; invalid for the own queue
 };
@@ -38,7 +38,7 @@ class Candidates {
     VictimPolicy policy = within_policy(context_.queue);
     if (policy == VictimPolicy::kNever) return;
     for (WorkloadId id : context_.queue.reserved)
-      if (usable(id, policy)) own_.push_back({id, Class::kOwnQueue, QuotaId()});
+      if (usable(id, policy)) own_.push_back({rank_of(context_, id), Class::kOwnQueue, QuotaId()});
   }
 
   bool usable(WorkloadId id, VictimPolicy policy) const {
@@ -89,7 +89,7 @@ class Candidates {
       QueueId queue = world_.queue_of_node[child.value];
       for (WorkloadId id : world_.queues[queue].reserved) {
         if (!usable(id, reclaim_policy(context_.queue))) continue;
-        Candidate candidate{id, classify(id, advantage), common};
+        Candidate candidate{rank_of(context_, id), classify(id, advantage), common};
         (advantage ? hierarchical_ : priority_).push_back(candidate);
       }
     }
@@ -108,15 +108,13 @@ class Candidates {
   }
 
   void order() {
-    auto before = [&](const Candidate& a, const Candidate& b) {
-      return candidate_before(context_, a.id, b.id);
-    };
+    auto before = [](const Candidate& a, const Candidate& b) { return a.rank.before(b.rank); };
     for (auto* list : {&hierarchical_, &priority_, &own_})
       std::sort(list->begin(), list->end(), before);
     for (bool evicted : {true, false})
       for (auto* list : {&hierarchical_, &priority_, &own_})
         for (const Candidate& c : *list)
-          if (already_evicted(world_, c.id) == evicted) all_.push_back(c);
+          if (c.rank.evicted == evicted) all_.push_back(c);
   }
 
   const PreemptContext& context_;
@@ -132,7 +130,7 @@ bool still_valid(const PreemptContext& context, const Candidate& c, bool allow_b
   if (c.cls == Class::kOwnQueue) return true;
   if (allow_borrowing && c.cls == Class::kWithoutBorrowing) return false;
   const Forest& forest = context.world().forest;
-  QuotaId node = context.world().queues[context.world().record(c.id).reservation->queue].node;
+  QuotaId node = context.world().queues[c.rank.queue].node;
   for (; node.valid() && node != c.common; node = forest.at(node).parent)
     if (within_quota(context, node)) return false;
   return true;
@@ -175,8 +173,8 @@ std::vector<Victim> classical_victims(const PreemptContext& context) {
     std::vector<Victim> victims;
     for (const Candidate& c : candidates.all()) {
       if (!still_valid(context, c, allow_borrowing)) continue;
-      context.overlay.remove(c.id);
-      victims.push_back({c.id, reason_of(c.cls)});
+      context.overlay.remove(c.rank.id);
+      victims.push_back({c.rank.id, reason_of(c.cls)});
       if (!preemptor_fits(context, allow_borrowing)) continue;
       fill_back(context, victims, allow_borrowing);
       return victims;

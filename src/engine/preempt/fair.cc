@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "engine/fairshare/share.h"
 #include "engine/preempt/preempt.h"
@@ -39,12 +40,15 @@ class FairPreemption {
   bool within_nominal() const;
   // The children of the lowest common ancestor on the preemptor's and on the target's side.
   std::pair<QuotaId, QuotaId> below_common(QuotaId target) const;
-  Share share(QuotaId node) const { return share_of(world_.names, forest_, node); }
+  // Kept until somebody below goes.
+  const Share& share(QuotaId node);
+  void forget_shares(WorkloadId gone);
   Share share_without(QuotaId node, WorkloadId id);
 
   const PreemptContext& context_;
   const World& world_;
   const Forest& forest_;
+  std::unordered_map<uint32_t, Share> shares_;  // by quota node
   CandidateLists lists_;
   std::set<uint32_t> pruned_;
   std::vector<Victim> victims_;
@@ -59,12 +63,12 @@ bool FairPreemption::borrows_needed(QuotaId queue) const {
 }
 
 std::vector<WorkloadId> FairPreemption::collect() const {
-  std::vector<WorkloadId> out;
+  std::vector<CandidateRank> ranks;
   auto take_from = [&](const QueueRecord& queue, VictimPolicy policy) {
     for (WorkloadId id : queue.reserved)
       if (id != context_.request.preemptor && !context_.overlay.removed(id) &&
           satisfies(context_, id, policy) && uses_needed(context_, id))
-        out.push_back(id);
+        ranks.push_back(rank_of(context_, id));
   };
   if (VictimPolicy policy = within_policy(context_.queue); policy != VictimPolicy::kNever)
     take_from(context_.queue, policy);
@@ -73,8 +77,11 @@ std::vector<WorkloadId> FairPreemption::collect() const {
     for (QuotaId node : forest_.queues_below(forest_.at(context_.node()).root))
       if (node != context_.node() && forest_.at(node).active && borrows_needed(node))
         take_from(world_.queues[world_.queue_of_node[node.value]], policy);
-  std::sort(out.begin(), out.end(),
-            [&](WorkloadId a, WorkloadId b) { return candidate_before(context_, a, b); });
+  std::sort(ranks.begin(), ranks.end(),
+            [](const CandidateRank& a, const CandidateRank& b) { return a.before(b); });
+  std::vector<WorkloadId> out;
+  out.reserve(ranks.size());
+  for (const CandidateRank& rank : ranks) out.push_back(rank.id);
   return out;
 }
 
@@ -186,10 +193,21 @@ std::pair<QuotaId, QuotaId> FairPreemption::below_common(QuotaId target) const {
   return {own, target};
 }
 
+const Share& FairPreemption::share(QuotaId node) {
+  auto [it, fresh] = shares_.try_emplace(node.value);
+  if (fresh) it->second = share_of(world_.names, forest_, node);
+  return it->second;
+}
+
+void FairPreemption::forget_shares(WorkloadId gone) {
+  QuotaId node = world_.queues[world_.record(gone).reservation->queue].node;
+  for (; node.valid(); node = forest_.at(node).parent) shares_.erase(node.value);
+}
+
 Share FairPreemption::share_without(QuotaId node, WorkloadId id) {
   Overlay::Mark mark = context_.overlay.mark();
   context_.overlay.remove(id);
-  Share s = share(node);
+  Share s = share_of(world_.names, forest_, node);
   context_.overlay.rollback(mark);
   return s;
 }
@@ -211,6 +229,7 @@ bool FairPreemption::fits() {
 
 bool FairPreemption::take(WorkloadId id, PreemptReason reason) {
   context_.overlay.remove(id);
+  forget_shares(id);
   victims_.push_back({id, reason});
   return fits();
 }

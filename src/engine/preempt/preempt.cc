@@ -65,28 +65,33 @@ bool already_evicted(const World& world, WorkloadId id) {
   return r.object->evicted() && !(r.reservation && r.reservation->assumed);
 }
 
-bool candidate_before(const PreemptContext& context, WorkloadId a, WorkloadId b) {
+CandidateRank rank_of(const PreemptContext& context, WorkloadId id) {
   const World& world = context.world();
-  bool a_evicted = already_evicted(world, a);
-  if (a_evicted != already_evicted(world, b)) return a_evicted;
-  const WorkloadRecord& x = world.record(a);
-  const WorkloadRecord& y = world.record(b);
-  bool a_own = x.reservation->queue == context.request.queue;
-  bool b_own = y.reservation->queue == context.request.queue;
-  if (a_own != b_own) return b_own;
-  bool same_queue = x.reservation->queue == y.reservation->queue;
-  if (same_queue && world.queues[x.reservation->queue].pending.fair() && x.local != y.local) {
-    double a_usage = world.local_usage[x.local.value];
-    double b_usage = world.local_usage[y.local.value];
-    if (a_usage != b_usage) return a_usage > b_usage;
-  }
-  int64_t a_priority = x.object->effective_priority();
-  int64_t b_priority = y.object->effective_priority();
-  if (a_priority != b_priority) return a_priority < b_priority;
-  if (x.reservation->since != y.reservation->since)
-    return x.reservation->since > y.reservation->since;
-  if (x.object->uid != y.object->uid) return x.object->uid < y.object->uid;
-  return x.object->key < y.object->key;
+  const WorkloadRecord& r = world.record(id);
+  CandidateRank out;
+  out.id = id;
+  out.evicted = already_evicted(world, id);
+  out.own = r.reservation->queue == context.request.queue;
+  out.queue = r.reservation->queue;
+  if (world.queues[out.queue].pending.fair()) out.usage = world.local_usage[r.local.value];
+  out.priority = r.object->effective_priority();
+  out.since = r.reservation->since;
+  out.object = r.object.get();
+  return out;
+}
+
+bool CandidateRank::before(const CandidateRank& o) const {
+  if (evicted != o.evicted) return evicted;
+  if (own != o.own) return o.own;
+  if (queue == o.queue && usage != o.usage) return usage > o.usage;
+  if (priority != o.priority) return priority < o.priority;
+  if (since != o.since) return since > o.since;
+  if (object->uid != o.object->uid) return object->uid < o.object->uid;
+  return object->key < o.object->key;
+}
+
+bool candidate_before(const PreemptContext& context, WorkloadId a, WorkloadId b) {
+  return rank_of(context, a).before(rank_of(context, b));
 }
 
 bool preemptor_fits(const PreemptContext& context, bool allow_borrowing) {
@@ -129,9 +134,8 @@ std::vector<Victim> find_victims(Overlay& overlay, WorkloadId id, QueueId queue,
   // As in Kueue, a quota of pods asks for preemption but does not say when enough is free: victims
   // are chosen by what the pods request.
   if (ResourceId pods = world.names.find_resource("pods"); pods.valid())
-    std::erase_if(request.usage, [&](const auto& entry) {
-      return world.names.parts(entry.first).resource == pods;
-    });
+    erase_if(request.usage,
+             [&](const auto& entry) { return world.names.parts(entry.first).resource == pods; });
   for (const PodSetResult& ps : assignment.pod_sets)
     for (const FlavorChoice& f : ps.flavors)
       if (fit_mode(f.mode) == FitMode::kPreempt)
@@ -140,16 +144,22 @@ std::vector<Victim> find_victims(Overlay& overlay, WorkloadId id, QueueId queue,
   request.needed.erase(std::unique(request.needed.begin(), request.needed.end()),
                        request.needed.end());
   request.places_fit = placement_check(overlay, id, queue, assignment);
+  if (request.places_fit == nullptr && request.usage.size() == 1 && request.needed.size() == 1)
+    for (const VictimSearch& search : assignment.searches)
+      if (search.fr == request.needed.front() && search.fr == request.usage.front().first &&
+          search.amount == request.usage.front().second)
+        return search.victims;
   return find_victims(overlay, request);
 }
 
 Simulation simulate_preemption(Overlay& overlay, WorkloadId id, QueueId queue, FrId fr,
-                               Amount amount) {
+                               Amount amount, VictimSearch* search) {
   World& world = overlay.world();
   PreemptRequest request{
       .preemptor = id, .queue = queue, .usage = {{fr, amount}}, .needed = {fr}, .places_fit = {}};
   std::vector<Victim> victims = find_victims(overlay, request);
   QuotaId node = world.queues[queue].node;
+  if (search != nullptr) *search = {fr, amount, victims};
   if (victims.empty())
     return {PreemptMode::kNoCandidates,
             world.forest.lowest_subtree_that_fits(node, fr, amount).height};

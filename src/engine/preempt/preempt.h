@@ -10,11 +10,6 @@
 
 namespace kueue::engine {
 
-struct Victim {
-  WorkloadId id;
-  PreemptReason reason = PreemptReason::kNone;
-};
-
 struct PreemptRequest {
   WorkloadId preemptor;
   QueueId queue;
@@ -26,7 +21,8 @@ struct PreemptRequest {
 // A minimal set of victims, in the order of removal; empty = preemption cannot help.
 std::vector<Victim> find_victims(Overlay& overlay, const PreemptRequest& request);
 
-// For an assignment whose mode is Preempt.
+// For an assignment whose mode is Preempt. A search that was made when its flavors were judged, on
+// the same overlay, is not made again.
 std::vector<Victim> find_victims(Overlay& overlay, WorkloadId id, QueueId queue,
                                  const Assignment& assignment);
 
@@ -47,6 +43,21 @@ VictimPolicy reclaim_policy(const QueueRecord& queue);
 bool uses_needed(const PreemptContext& context, WorkloadId candidate);
 // The candidate holds its quota although it was told to go.
 bool already_evicted(const World& world, WorkloadId id);
+// What orders candidates: evicted ones first, those of other queues, those of LocalQueues that used
+// more, lower priority, shorter running.
+struct CandidateRank {
+  WorkloadId id;
+  bool evicted = false;
+  bool own = false;  // of the preemptor's queue
+  QueueId queue;
+  double usage = 0;  // of its LocalQueue, where that counts
+  int64_t priority = 0;
+  Instant since;
+  const Workload* object = nullptr;
+
+  bool before(const CandidateRank& other) const;
+};
+CandidateRank rank_of(const PreemptContext& context, WorkloadId candidate);
 // Order in which candidates are considered: true when a comes before b.
 bool candidate_before(const PreemptContext& context, WorkloadId a, WorkloadId b);
 // Everything fits in what the overlay shows.

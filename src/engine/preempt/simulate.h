@@ -1,7 +1,7 @@
 // Asks preemption what it could do for one flavor and resource (behaviour.md 6.3).
 #pragma once
 
-#include "engine/overlay.h"
+#include "engine/flavor/assignment.h"
 
 namespace kueue::engine {
 
@@ -10,7 +10,8 @@ struct Simulation {
   int32_t borrow = 0;  // after the removal of the victims
 };
 
+// Leaves the victims found in `search`, when given.
 Simulation simulate_preemption(Overlay& overlay, WorkloadId id, QueueId queue, FrId fr,
-                               Amount amount);
+                               Amount amount, VictimSearch* search = nullptr);
 
 }  // namespace kueue::engine

@@ -10,9 +10,8 @@ bool PendingKey::before(const PendingKey& o) const {
   if (sticky != o.sticky) return sticky;
   if (priority != o.priority) return priority > o.priority;
   if (timestamp != o.timestamp) return timestamp < o.timestamp;
-  if (int c = uid->compare(*o.uid); c != 0) return c < 0;
-  if (int c = namespace_->compare(*o.namespace_); c != 0) return c < 0;
-  return *name < *o.name;
+  if (auto c = workload->uid <=> o.workload->uid; c != 0) return c < 0;
+  return workload->key < o.workload->key;
 }
 
 uint32_t PendingQueue::lane_for(LocalId local) {
@@ -86,9 +85,12 @@ void PendingQueue::remove(WorkloadId id) {
   } else {
     --active_;
     if (*lot.active().begin() == id) {
-      leave_lane(lot);
+      auto head = lanes_[lot.lane].heads.extract(id);
       lot.active().erase(lot.active().begin());
-      join_lane(lot);
+      if (!lot.active().empty()) {
+        head.value() = *lot.active().begin();
+        lanes_[lot.lane].heads.insert(std::move(head));
+      }
     } else {
       lot.active().erase(id);
     }

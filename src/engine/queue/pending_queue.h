@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "engine/model/workload.h"
 #include "engine/names.h"
 
 namespace kueue::engine {
@@ -39,24 +40,22 @@ struct LotKey {
   auto operator<=>(const LotKey&) const = default;
 };
 
-// What orders a workload, and where it stands; the strings belong to its record.
+// What orders a workload, and where it stands; the object belongs to its record.
 struct PendingKey {
   bool sticky = false;
   uint8_t side = 0;     // of its lot
   uint32_t lot = kOut;  // kOut = in no queue
   int64_t priority = 0;
   Instant timestamp;
-  const std::string* uid = nullptr;
-  const std::string* namespace_ = nullptr;
-  const std::string* name = nullptr;
-  uint64_t seen = 0;  // stamp of the last look at it
+  const Workload* workload = nullptr;  // its uid and its name
+  uint64_t seen = 0;                   // stamp of the last look at it
 
   static constexpr uint32_t kOut = UINT32_MAX;
   // True when this one goes before.
   bool before(const PendingKey& other) const;
 };
 
-using PendingKeys = IndexVec<WorkloadId, PendingKey>;
+using PendingKeys = PieceVec<WorkloadId, PendingKey>;
 
 class PendingQueue {
  public:

@@ -24,12 +24,12 @@ class PendingQueueTest : public ::testing::TestWithParam<int> {
  protected:
   PendingQueueTest() {
     for (size_t i = 0; i < kWorkloads; ++i) {
-      names_.push_back("w" + std::to_string(i));
+      workloads_[i].uid = workloads_[i].key.name = "w" + std::to_string(i);
       queued_.emplace_back();
     }
     for (size_t i = 0; i < kWorkloads; ++i) {
       PendingKey& key = keys_.ensure(WorkloadId(i));
-      key.uid = key.namespace_ = key.name = &names_[i];
+      key.workload = &workloads_[i];
     }
   }
 
@@ -95,7 +95,7 @@ class PendingQueueTest : public ::testing::TestWithParam<int> {
   PendingKeys keys_;
   PendingQueue queue_{&keys_};
   std::vector<double> usage_{1, 1};
-  std::vector<std::string> names_;
+  Workload workloads_[kWorkloads];
   std::vector<std::optional<Where>> queued_;
   uint64_t stamp_ = 1;
 };

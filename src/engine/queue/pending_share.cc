@@ -29,6 +29,46 @@ void count(World& world, QueueId queue, LocalId local, bool aside, const Digest&
   if (it->second == 0) hashes.erase(it);
 }
 
+uint64_t hash_of(const PendingShare& share) {
+  uint64_t hash = share.digest.a;
+  for (const auto& [resource, amount] : share.requests)
+    hash =
+        (hash ^ resource.value ^ static_cast<uint64_t>(amount.value()) << 8) * 0x9e3779b97f4a7c15u;
+  return hash;
+}
+
+// The id of such a share, with one user more.
+ShareId use_share(World& world, PendingShare share) {
+  uint64_t hash = hash_of(share);
+  auto [first, last] = world.share_ids.equal_range(hash);
+  for (; first != last; ++first) {
+    PendingShare& known = world.shares[first->second];
+    if (known.digest != share.digest || !(known.requests == share.requests)) continue;
+    ++known.users;
+    return first->second;
+  }
+  share.users = 1;
+  ShareId id;
+  if (world.free_shares.empty()) {
+    id = world.shares.push(std::move(share));
+  } else {
+    id = world.free_shares.back();
+    world.free_shares.pop_back();
+    world.shares[id] = std::move(share);
+  }
+  world.share_ids.emplace(hash, id);
+  return id;
+}
+
+void drop_share(World& world, ShareId id) {
+  PendingShare& share = world.shares[id];
+  if (--share.users > 0) return;
+  auto at = world.share_ids.equal_range(hash_of(share)).first;
+  while (at->second != id) ++at;
+  world.share_ids.erase(at);
+  world.free_shares.push_back(id);
+}
+
 }  // namespace
 
 void shift_pending_share(World& world, QueueId queue, const LotKey& lot, size_t moved, bool aside) {
@@ -42,27 +82,29 @@ void shift_pending_share(World& world, QueueId queue, const LotKey& lot, size_t 
 void add_pending_share(World& world, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
   QueueRecord& q = world.queues[r.queue];
-  auto share = std::make_unique<PendingShare>();
-  share->digest = r.digest;
+  PendingShare share;
+  share.digest = r.digest;
   for (size_t i = 0; i < r.shapes.size(); ++i) {
     const int32_t count = effective_count(world, *r.object, r.object->pod_sets[i]);
     for (const auto& [resource, amount] : world.shapes[r.shapes[i]].requests)
-      add(share->requests, resource, amount * count);
+      add(share.requests, resource, amount * count);
   }
-  for (const auto& [resource, amount] : share->requests) add(q.pending_requests, resource, amount);
-  count(world, r.queue, r.local, q.pending.aside(id), share->digest, 1);
-  r.pending_share = std::move(share);
+  for (const auto& [resource, amount] : share.requests) add(q.pending_requests, resource, amount);
+  count(world, r.queue, r.local, q.pending.aside(id), share.digest, 1);
+  r.pending_share = use_share(world, std::move(share));
 }
 
 void take_pending_share(World& world, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
-  if (r.pending_share == nullptr) return;
+  if (!r.pending_share.valid()) return;
+  const PendingShare& share = world.shares[r.pending_share];
   QueueRecord& q = world.queues[r.queue];
   bool aside = r.place == Place::kWaiting && q.pending.aside(id);  // one in flight is active
-  for (const auto& [resource, amount] : r.pending_share->requests)
+  for (const auto& [resource, amount] : share.requests)
     add(q.pending_requests, resource, Amount() - amount);
-  count(world, r.queue, r.local, aside, r.pending_share->digest, -1);
-  r.pending_share.reset();
+  count(world, r.queue, r.local, aside, share.digest, -1);
+  drop_share(world, r.pending_share);
+  r.pending_share = ShareId();
 }
 
 }  // namespace kueue::engine

@@ -44,9 +44,7 @@ PendingKey fresh_key(const World& world, WorkloadId id, QueueId queue) {
   key.sticky = q.preemptor == id && q.preemptor_sticky;
   key.priority = w.effective_priority();
   key.timestamp = queue_timestamp(world, w);
-  key.uid = &w.uid;
-  key.namespace_ = &w.key.namespace_;
-  key.name = &w.key.name;
+  key.workload = &w;
   return key;
 }
 
@@ -264,9 +262,10 @@ std::vector<Head> take_heads(World& world, bool skip_blocked) {
     it = world.second_pass.erase(it);
   }
   if (skip_blocked && world.no_news_since == world.news) return heads;
-  std::vector<QueueId> ready(world.nonempty.begin(), world.nonempty.end());
+  std::vector<QueueId> ready = world.nonempty.ids();
   uint64_t news = world.news;
   bool blocked = true;
+  heads.reserve(heads.size() + ready.size());
   for (QueueId queue : ready) {
     QueueRecord& q = world.queues[queue];
     WorkloadId id = skip_blocked        ? head_to_look_at(world, queue)
@@ -293,8 +292,7 @@ bool heads_available(World& world) {
   for (const auto& [id, entry] : world.second_pass)
     if (entry.ready) return true;
   if (world.no_news_since == world.news) return false;
-  const std::vector<QueueId> queues(world.nonempty.begin(), world.nonempty.end());
-  for (QueueId queue : queues)
+  for (QueueId queue : world.nonempty.ids())
     if (head_to_look_at(world, queue).valid()) return true;
   world.no_news_since = world.news;
   return false;

@@ -10,13 +10,13 @@
 namespace kueue::engine {
 namespace {
 
-const PodSet* find_pod_set(const Workload& w, const std::string& name) {
+const PodSet* find_pod_set(const Workload& w, const Text& name) {
   for (const PodSet& ps : w.pod_sets)
     if (ps.name == name) return &ps;
   return nullptr;
 }
 
-const std::string* flavor_of(const PodSetAssignment& ps, const std::string& resource) {
+const Text* flavor_of(const PodSetAssignment& ps, const Text& resource) {
   for (const auto& [r, flavor] : ps.flavors)
     if (r == resource) return &flavor;
   return nullptr;
@@ -41,10 +41,13 @@ void count_locals(World& world, const Reservation& r, int32_t sign) {
 
 // The last one to become ready, or to go, is news to all queues.
 void update_not_ready(World& world, WorkloadId id) {
-  if (world.record(id).reservation && !world.object(id).is_true(ConditionType::kPodsReady))
-    world.not_ready.insert(id);
-  else if (world.not_ready.erase(id) > 0 && world.not_ready.empty() &&
-           world.settings.block_admission)
+  WorkloadRecord& r = world.record(id);
+  bool now = r.reservation && !r.object->is_true(ConditionType::kPodsReady);
+  if (r.not_ready == now) return;
+  r.not_ready = now;
+  if (now)
+    ++world.not_ready;
+  else if (--world.not_ready == 0 && world.settings.block_admission)
     world.touch_all();
 }
 
@@ -55,10 +58,10 @@ Usage admission_usage(World& world, const Workload& w, const Admission& admissio
     int32_t count = ps.count.value_or(spec != nullptr ? spec->count : 0);
     int32_t left = spec != nullptr ? std::min(count, effective_count(world, w, *spec)) : count;
     for (const auto& [resource, amount] : ps.usage) {
-      const std::string* flavor = flavor_of(ps, resource);
+      const Text* flavor = flavor_of(ps, resource);
       if (flavor == nullptr) continue;
       int64_t charged = left < count && count > 0 ? amount / count * left : amount;
-      add(usage, world.names.fr(world.names.flavor(*flavor), world.names.resource(resource)),
+      add(usage, world.names.fr(world.names.flavor_of(*flavor), world.names.resource_of(resource)),
           Amount(charged));
     }
   }
@@ -153,7 +156,7 @@ class Sums {
 void note_release(World& world, QueueId queue) {
   QueueRecord& q = world.queues[queue];
   ++q.generation;
-  ++world.tree_releases[world.forest.at(q.node).root.value];
+  ++world.tree(world.forest.at(q.node).root).releases;
 }
 
 void take_off_sums(World& world, const Reservation& reservation) {

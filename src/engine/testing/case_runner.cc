@@ -63,16 +63,16 @@ std::string pod_set_text(const PodSetAssignment& ps, bool named) {
 
 std::string admit_text(const Admit& a, bool details) {
   std::string out = "  admit " + a.key.name + ":";
-  bool named = a.admission.pod_sets.size() > 1;
-  for (size_t i = 0; i < a.admission.pod_sets.size(); ++i)
-    out += (i == 0 ? "" : ";") + pod_set_text(a.admission.pod_sets[i], named);
+  bool named = a.admission->pod_sets.size() > 1;
+  for (size_t i = 0; i < a.admission->pod_sets.size(); ++i)
+    out += (i == 0 ? "" : ";") + pod_set_text(a.admission->pod_sets[i], named);
   if (a.second_pass) out += " (second pass)";
   if (!a.admitted) out += " (reserved only)";
   if (a.replaced_slice) out += " (replaces " + a.replaced_slice->name + ")";
   if (!a.cluster_name.empty()) out += " (on cluster " + a.cluster_name + ")";
   out += "\n";
   if (!details) return out;
-  for (const PodSetAssignment& ps : a.admission.pod_sets)
+  for (const PodSetAssignment& ps : a.admission->pod_sets)
     out += "    charges" + (named ? " for " + ps.name : "") + amounts_text(ps.usage) + "\n";
   if (!a.flavors_considered.empty()) out += "    considered " + a.flavors_considered + "\n";
   return out;
@@ -82,7 +82,7 @@ std::string evict_text(const Evict& e, bool details) {
   std::string reason = e.reason == EvictReason::kPreempted ? preempt_reason_text(e.preempt_reason)
                                                            : evict_reason_text(e.reason);
   std::string out = "  evict " + e.key.name + " (" + reason + ")";
-  if (!e.preemptor.name.empty()) out += " for " + e.preemptor.name;
+  if (e.preemptor) out += " for " + e.preemptor->key.name;
   out += "\n";
   if (!details) return out;
   out += "    " + e.message + "\n";

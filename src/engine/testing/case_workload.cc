@@ -14,7 +14,7 @@ bool is_resource(const std::string& key) {
 }
 
 void set_amount(ResourceAmounts& list, const std::string& resource, int64_t amount) {
-  std::erase_if(list, [&](const auto& entry) { return entry.first == resource; });
+  erase_if(list, [&](const auto& entry) { return entry.first == resource; });
   list.emplace_back(resource, amount);
   std::sort(list.begin(), list.end());
 }
@@ -96,7 +96,7 @@ bool pod_option(const std::string& key, const std::string& value, Draft& draft) 
 }  // namespace
 
 void set_condition(Workload& w, Condition condition) {
-  std::erase_if(w.conditions, [&](const Condition& c) { return c.type == condition.type; });
+  erase_if(w.conditions, [&](const Condition& c) { return c.type == condition.type; });
   w.conditions.push_back(std::move(condition));
 }
 
@@ -132,10 +132,7 @@ void CaseScript::whole(const std::string& key, const std::string& value, Workloa
   if (key == "gated-by") w.admission_gated_by = value;
   if (key == "allowed") w.allowed_flavors = split(value, ',');
   if (key == "parent") w.concurrent_admission_parent = value == "yes";
-  if (key == "variant-of") {
-    w.variant_parent_uid = value;
-    w.variant_parent_name = value;
-  }
+  if (key == "variant-of") w.variant_parent_uid = value;
   if (key == "elastic") w.elastic = value == "yes";
   if (key == "slice") w.slice_name = value;
   if (key == "replaces")
@@ -244,7 +241,7 @@ void CaseScript::admission(const CaseLine& line, Workload& w) {
     }
     if (!place.empty()) {
       auto topology = std::make_shared<TopologyAssignment>();
-      std::string flavor = a.flavors.empty() ? all : a.flavors.front().second;
+      std::string flavor = a.flavors.empty() ? all : a.flavors.front().second.str();
       std::vector<std::string> levels = levels_[topologies_[flavor]];
       for (const std::string& part : split(place, ',')) {
         std::vector<std::string> p = split(part, ':');
@@ -386,7 +383,7 @@ CaseScript::Events CaseScript::written(const CaseLine& line) {
     assumed_.erase(name);
     Workload* w = known(name);
     if (w == nullptr) continue;
-    w->admission = command.admission;
+    w->admission = *command.admission;
     if (command.second_pass) w->unhealthy_nodes.clear();
     if (!command.second_pass)
       set_condition(

@@ -244,7 +244,7 @@ class Round {
       Evict out;
       out.key = v.key;
       out.preempt_reason = v.reason;
-      out.preemptor = e.key;
+      out.preemptor = std::make_shared<const Preemptor>(Preemptor{e.key, {}});
       plan_.commands.push_back(out);
     }
     e.d.message += ". Pending the preemption of " + std::to_string(count) + " workload(s)";
@@ -259,7 +259,7 @@ class Round {
     Admit out;
     out.key = e.key;
     out.admitted = true;
-    out.admission.cluster_queue = e.queue;
+    Admission admission{e.queue, {}};
     for (const ModelPodSet& ps : e.assignment.pod_sets) {
       PodSetAssignment a;
       a.name = w.pod_sets[ps.index].name;
@@ -268,8 +268,9 @@ class Round {
         a.flavors.emplace_back(resource, chosen.flavor);
         a.usage.emplace_back(resource, ps.requests.at(resource).value());
       }
-      out.admission.pod_sets.push_back(a);
+      admission.pod_sets.push_back(a);
     }
+    out.admission = std::make_shared<const Admission>(std::move(admission));
     if (e.replaced) out.replaced_slice = *e.replaced;
     plan_.commands.push_back(out);
   }
@@ -414,7 +415,7 @@ Plan Model::plan(Instant now) {
     if (const auto* a = std::get_if<Admit>(&c)) {
       Item& item = t_.items.at(a->key);
       item.place = Item::Place::kNone;
-      hold(item, a->admission.cluster_queue, a->admission, true, true, t_.now);
+      hold(item, a->admission->cluster_queue, *a->admission, true, true, t_.now);
     }
   for (Entry* e : done) {
     e->d.key = e->key;

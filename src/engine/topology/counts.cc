@@ -16,7 +16,7 @@ int32_t narrow(int64_t n) {
 
 ResourceList with_pod(const World& world, ResourceList per_pod) {
   if (ResourceId pods = world.names.find_resource("pods"); pods.valid()) {
-    std::erase_if(per_pod, [&](const auto& e) { return e.first == pods; });
+    erase_if(per_pod, [&](const auto& e) { return e.first == pods; });
     world.names.add(per_pod, pods, Amount(1));
   }
   return per_pod;

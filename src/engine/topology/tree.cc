@@ -161,10 +161,12 @@ class TreeBuilder {
 
 void recount_usage(World& world) {
   for (auto& [key, entry] : world.topology.usage) entry.clear();
-  for (const WorkloadRecord& r : world.workloads)
+  for (size_t i = 0; i < world.workloads.size(); ++i) {
+    const WorkloadRecord& r = world.workloads[WorkloadId(i)];
     if (r.reservation)
       for (const PlacedPods& placed : r.reservation->placed)
         change_usage(world, world.topology.usage[placed_key(world, placed)], placed, 1);
+  }
   world.topology.usage_stale = false;
 }
 

@@ -64,7 +64,7 @@ class TopologyTreeTest : public ::testing::TestWithParam<bool> {
       if (!d.message.empty()) out += d.message;
     for (const Command& c : p.commands)
       if (const auto* admit = std::get_if<Admit>(&c))
-        for (const TopologyDomain& d : admit->admission.pod_sets[0].topology->domains)
+        for (const TopologyDomain& d : admit->admission->pod_sets[0].topology->domains)
           out += d.values.back() + ":" + std::to_string(d.count) + " ";
     return out;
   }

@@ -316,7 +316,7 @@ void CycleReplay::write(const engine::Command& command) {
     if (evicted->reason == engine::EvictReason::kPreempted)
       log_.preempted.push_back(evicted->key.text() + " " +
                                engine::preempt_reason_text(evicted->preempt_reason) + " " +
-                               evicted->preemptor.text());
+                               (evicted->preemptor ? evicted->preemptor->key.text() : "/"));
     if (fail_status_patches_) return state_->apply(engine::EvictionFailed{evicted->key});
     apply_evict(workloads_.at(evicted->key), *evicted, context());
     send(evict_events(*evicted));
