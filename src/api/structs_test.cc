@@ -49,7 +49,8 @@ TEST(Structs, WorkloadSurvivesTheRoundTrip) {
   EXPECT_EQ(w.metadata.labels.at("a"), "b");
   ASSERT_EQ(w.spec.pod_sets.size(), 1u);
   EXPECT_EQ(w.spec.pod_sets[0].count, 3);
-  const core::Container& c = w.spec.pod_sets[0].template_->spec.containers.at(0);
+  const auto pod = w.spec.pod_sets[0].template_.open();
+  const core::Container& c = pod->spec.containers.at(0);
   EXPECT_EQ(c.resources->requests.at("memory").to_string(), "200Mi");
   EXPECT_EQ(w.spec.priority, 0);
   EXPECT_EQ(w.status.admission->pod_set_assignments[0].flavors.at("cpu"), "f");

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "apiserver/packed.h"
+#include "base/packed.h"
 #include "apiserver/sqlite_log.h"
 #include "base/result.h"
 #include "json/value.h"

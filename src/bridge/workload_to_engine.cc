@@ -236,7 +236,7 @@ std::shared_ptr<const engine::Workload> to_engine(const api::v1beta2::Workload& 
   std::vector<std::string> over_limits, out_of_range;
   for (size_t i = 0; i < w.spec.pod_sets.size(); ++i) {
     const PodSet& ps = w.spec.pod_sets[i];
-    api::core::PodSpec spec = adjusted(ps.template_->spec, limits, around);
+    api::core::PodSpec spec = adjusted(ps.template_.open()->spec, limits, around);
     for (std::string& error : limit_errors(spec, i)) over_limits.push_back(std::move(error));
     for (std::string& error : limit_range_errors(spec, limits, i))
       out_of_range.push_back(std::move(error));

@@ -201,7 +201,11 @@ class Parser {
       if (at_ == end_ || *at_ != ':') return fail(unexpected("after object key"));
       ++at_;
       skip_space();
-      if (at_ < end_ && (*at_ == '{' || *at_ == '[')) {
+      if (is_skipped(frame, members_[mine].first)) {
+        if (!pass_over()) return false;
+        members_.pop_back();
+        key_at_.pop_back();
+      } else if (at_ < end_ && (*at_ == '{' || *at_ == '[')) {
         // What is inside goes through the same stack, which may move.
         Value value;
         if (!parse_value(value, &frame, depth + 1)) return false;
@@ -226,6 +230,31 @@ class Parser {
     key_at_.resize(frame.base);
     out = Value(Object::from_members(std::move(members)));
     return true;
+  }
+
+  bool is_skipped(const Frame& frame, const std::string& key) const {
+    return !options_.skipped.empty() && key == options_.skipped && at_ < end_ &&
+           (*at_ == '{' || *at_ == '[') && frame.parent != nullptr && frame.parent->object &&
+           members_[frame.base - 1].first == options_.skipped_in;
+  }
+
+  // Past the object or array that begins here.
+  bool pass_over() {
+    size_t open = 0;
+    while (at_ < end_) {
+      const char c = *at_++;
+      if (c == '"') {
+        while (at_ < end_ && *at_ != '"') at_ += *at_ == '\\' && end_ - at_ > 1 ? 2 : 1;
+        if (at_ >= end_) break;
+        ++at_;
+      } else if (c == '{' || c == '[') {
+        ++open;
+      } else if ((c == '}' || c == ']') && --open == 0) {
+        return true;
+      }
+    }
+    at_ = end_;
+    return fail("unexpected end of JSON input");
   }
 
   bool has_duplicates(const Frame& frame) const {

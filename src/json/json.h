@@ -17,6 +17,10 @@ struct ParseOptions {
   // When set, receives the path of each duplicate key ("spec.foo") instead of an error; of the
   // first hundred, as the API server tells no more.
   std::vector<std::string>* duplicates = nullptr;
+  // Passes over the member `skipped` of each member `skipped_in` when it is an object or an array:
+  // it is not in the result, and of its text only strings and brackets are looked at.
+  std::string_view skipped_in = {};
+  std::string_view skipped = {};
 };
 
 // One JSON document with nothing but white space after it. Errors are kBadRequest and name line and

@@ -159,5 +159,32 @@ TEST(Json, ManyKeys) {
   EXPECT_EQ(write(*parsed), text);
 }
 
+TEST(Json, PassesOverAMember) {
+  ParseOptions options;
+  options.skipped_in = "metadata";
+  options.skipped = "managedFields";
+  const struct {
+    std::string_view text, expected;
+  } cases[] = {
+      {R"({"metadata":{"name":"a","managedFields":[{"f":{"k:{\"x\\\\\"}":"]"}}],"uid":"u"},"b":1})",
+       R"({"metadata":{"name":"a","uid":"u"},"b":1})"},
+      {R"({"items":[{"metadata":{"managedFields":[]}},{"metadata":{"managedFields":{}, "z":[{}]}}]})",
+       R"({"items":[{"metadata":{}},{"metadata":{"z":[{}]}}]})"},
+      {R"({"managedFields":[1],"spec":{"managedFields":[2]},"metadata":{"managedFields":3}})",
+       R"({"managedFields":[1],"spec":{"managedFields":[2]},"metadata":{"managedFields":3}})"},
+      {R"({"metadata":{"managedFields":[1],"managedFields":[2],"a":{"b":[[]]}}})",
+       R"({"metadata":{"a":{"b":[[]]}}})"},
+  };
+  for (const auto& each : cases) {
+    Result<Value> value = parse(each.text, options);
+    ASSERT_TRUE(value.ok()) << value.error().message;
+    EXPECT_EQ(write(*value), each.expected);
+  }
+  for (std::string_view text :
+       {R"({"metadata":{"managedFields":[{)", R"({"metadata":{"managedFields":["a\)",
+        R"({"metadata":{"managedFields":["a]})", R"({"metadata":{"managedFields":[]]}})"})
+    EXPECT_FALSE(parse(text, options).ok()) << text;
+}
+
 }  // namespace
 }  // namespace kueue::json

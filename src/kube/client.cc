@@ -89,10 +89,18 @@ json::Value delete_body(const DeleteOptions& options) {
   return body;
 }
 
-Result<json::Value> parse_answer(const wire::Response& response) {
+json::ParseOptions parse_options(bool managed_fields) {
+  json::ParseOptions options;
+  if (managed_fields) return options;
+  options.skipped_in = "metadata";
+  options.skipped = "managedFields";
+  return options;
+}
+
+Result<json::Value> parse_answer(const wire::Response& response, bool managed_fields) {
   if (response.status >= 400) return wire::error_from_response(response);
   if (response.body.empty()) return json::Value();
-  auto body = json::parse(response.body);
+  auto body = json::parse(response.body, parse_options(managed_fields));
   if (body.ok()) return body;
   return make_error(ErrorCode::kInternal,
                     "the server's answer is not JSON: " + body.error().message);
@@ -101,7 +109,8 @@ Result<json::Value> parse_answer(const wire::Response& response) {
 // Cuts the stream into lines and decodes each as a watch event.
 class WatchDecoder final : public wire::StreamReceiver {
  public:
-  explicit WatchDecoder(std::shared_ptr<WatchReceiver> receiver) : receiver_(std::move(receiver)) {}
+  WatchDecoder(std::shared_ptr<WatchReceiver> receiver, bool managed_fields)
+      : receiver_(std::move(receiver)), options_(parse_options(managed_fields)) {}
 
   void on_head(const wire::Response& head) override { head_ = head; }
 
@@ -140,7 +149,7 @@ class WatchDecoder final : public wire::StreamReceiver {
  private:
   void frame(std::string_view line) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
-    auto parsed = json::parse(line);
+    auto parsed = json::parse(line, options_);
     if (!parsed.ok()) {
       return end(
           make_error(ErrorCode::kInternal, "a watch event is not JSON: " + parsed.error().message));
@@ -174,6 +183,7 @@ class WatchDecoder final : public wire::StreamReceiver {
   }
 
   std::shared_ptr<WatchReceiver> receiver_;
+  const json::ParseOptions options_;
   wire::Response head_;
   std::string buffer_;
   bool ended_ = false;
@@ -197,13 +207,13 @@ std::string ObjectKey::to_string() const {
 Client::Client(std::shared_ptr<wire::Transport> transport, std::string agent, Duration timeout)
     : transport_(std::move(transport)), agent_(std::move(agent)), timeout_(timeout) {}
 
-Result<json::Value> Client::send(wire::Request request) {
+Result<json::Value> Client::send(wire::Request request, bool managed_fields) {
   request.headers.set("Accept", "application/json");
   request.headers.set("User-Agent", agent_);
   int attempts = request.method == "GET" ? kAttemptsOfReads : 1;
   for (;;) {
     Result<wire::Response> response = transport_->round_trip(request, timeout_);
-    if (response.ok()) return parse_answer(*response);
+    if (response.ok()) return parse_answer(*response, managed_fields);
     if (response.error().code != ErrorCode::kUnavailable || --attempts == 0)
       return response.error();
   }
@@ -218,7 +228,7 @@ Result<ListResult> Client::list(const Resource& resource, std::string_view names
                                 const ListOptions& options) {
   wire::Request request = request_for("GET", path_of(resource, namespace_, ""));
   put_list_options(request.query, options);
-  KUEUE_ASSIGN(json::Value answer, send(std::move(request)));
+  KUEUE_ASSIGN(json::Value answer, send(std::move(request), options.managed_fields));
   ListResult result;
   result.resource_version = answer.get_string({"metadata", "resourceVersion"});
   result.continue_token = answer.get_string({"metadata", "continue"});
@@ -310,7 +320,8 @@ std::unique_ptr<wire::StreamHandle> Client::watch(const Resource& resource,
   }
   request.headers.set("Accept", "application/json");
   request.headers.set("User-Agent", agent_);
-  return transport_->open_stream(request, std::make_shared<WatchDecoder>(std::move(receiver)));
+  return transport_->open_stream(
+      request, std::make_shared<WatchDecoder>(std::move(receiver), options.managed_fields));
 }
 
 Result<json::Value> Client::raw(std::string_view method, std::string_view path,

@@ -43,6 +43,7 @@ struct ListOptions {
   std::string continue_token = {};
   std::string resource_version = {};
   std::string resource_version_match = {};
+  bool managed_fields = true;  // false: metadata.managedFields is left out, which is faster
 };
 
 struct ListResult {
@@ -78,6 +79,7 @@ struct WatchOptions {
   bool send_initial_events =
       false;              // watch-list; needs resourceVersionMatch=NotOlderThan, set by the client
   Duration timeout = {};  // 0 = the server's default
+  bool managed_fields = true;  // as in ListOptions
 };
 
 enum class WatchEventType : uint8_t { kAdded, kModified, kDeleted, kBookmark, kError };
@@ -131,7 +133,7 @@ class Client {
   const std::string& agent() const { return agent_; }
 
  private:
-  Result<json::Value> send(wire::Request request);
+  Result<json::Value> send(wire::Request request, bool managed_fields = true);
   std::shared_ptr<wire::Transport> transport_;
   std::string agent_;
   Duration timeout_;

@@ -14,6 +14,7 @@ namespace kueue::kube {
 namespace {
 
 constexpr int64_t kPageSize = 500;
+constexpr int kPagesAhead = 2;
 constexpr Duration kFirstDelay = Duration::millis(800);
 constexpr Duration kLongestDelay = Duration::seconds(30);
 constexpr size_t kGraves = 4096;
@@ -93,7 +94,8 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
   std::mutex dispatch;  // held while handlers run
   std::atomic<std::thread::id> dispatcher;
 
-  // Takes managedFields out of the document: nobody reads them, and they are long.
+  // Takes managedFields out of the document, where they are still there (an answer to a write):
+  // nobody reads them, and they are long.
   Result<Made> make(json::Value& document) const {
     document.erase_path({"metadata", "managedFields"});
     Made made;
@@ -244,56 +246,102 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
       drop(node, std::move(incoming.held.object));
   }
 
+  // A list under way: one task fetches pages, the strand takes them, a little behind.
+  struct Listing {
+    ListOptions page;           // the fetching task's
+    std::set<ObjectKey> found;  // the strand's
+    int ahead = 0;              // pages fetched and not taken
+    bool waits = false;         // for the strand to catch up
+  };
+
   void list() {
-    {
-      std::lock_guard lock(mutex);
-      if (stopped) return;
-    }
-    std::vector<Made> found;
-    ListOptions page{.label_selector = options.label_selector,
+    auto listing = std::make_shared<Listing>();
+    listing->page = {.label_selector = options.label_selector,
                      .field_selector = options.field_selector,
-                     .limit = kPageSize};
-    std::string version;
-    do {
-      Result<ListResult> result = client->list(resource, options.namespace_, page);
-      if (!result.ok()) {
-        report(result.error());
-        again(/*relist=*/true);
-        return;
-      }
-      for (json::Value& item : result->items) {
-        Result<Made> made = make(item);
-        if (made.ok())
-          found.push_back(std::move(*made));
-        else
-          report(made.error());
-      }
-      version = result->resource_version;
-      page.continue_token = result->continue_token;
-    } while (!page.continue_token.empty());
-    replace(std::move(found), version);
-    start_watch();
+                     .limit = kPageSize,
+                     .managed_fields = false};
+    go_on(std::move(listing));
   }
 
-  void replace(std::vector<Made> found, const std::string& version) {
-    std::lock_guard lock(mutex);
-    const uint64_t number = version_number(version);
-    std::set<ObjectKey> listed;
-    for (Made& made : found) {
-      listed.insert(made.key);
-      put(std::move(made));
+  void go_on(std::shared_ptr<Listing> listing) {
+    executor.run([weak = weak_from_this(), listing = std::move(listing)] {
+      if (std::shared_ptr<State> state = weak.lock()) state->fetch(listing);
+    });
+  }
+
+  void fetch(const std::shared_ptr<Listing>& listing) {
+    bool last = false;
+    while (!last) {
+      {
+        std::lock_guard lock(mutex);
+        if (stopped) return;
+        listing->waits = listing->ahead >= kPagesAhead;
+        if (listing->waits) return;  // the strand calls go_on()
+        ++listing->ahead;
+      }
+      Result<ListResult> page = client->list(resource, options.namespace_, listing->page);
+      last = !page.ok() || page->continue_token.empty();
+      if (!last) listing->page.continue_token = page->continue_token;
+      auto fetched = std::make_shared<Result<ListResult>>(std::move(page));
+      strand.run([weak = weak_from_this(), listing, fetched] {
+        if (std::shared_ptr<State> state = weak.lock()) state->take_page(listing, *fetched);
+      });
     }
+  }
+
+  void take_page(const std::shared_ptr<Listing>& listing, Result<ListResult>& page) {
+    if (!page.ok()) {
+      report(page.error());
+      again(/*relist=*/true);
+      return;
+    }
+    std::vector<Made> found;
+    for (json::Value& item : page->items) {
+      Result<Made> made = make(item);
+      item = json::Value();
+      if (made.ok())
+        found.push_back(std::move(*made));
+      else
+        report(made.error());
+    }
+    const bool last = page->continue_token.empty();
+    std::deque<Notice> told;
+    bool more = false;
+    {
+      std::lock_guard lock(mutex);
+      for (Made& made : found) {
+        listing->found.insert(made.key);
+        put(std::move(made));
+      }
+      if (last) end_list(*listing, page->resource_version);
+      told.swap(notices);
+      --listing->ahead;
+      more = std::exchange(listing->waits, false) && !stopped;
+      busy = true;
+    }
+    if (more) go_on(listing);
+    tell(told);
+    {
+      std::lock_guard lock(mutex);
+      busy = false;
+    }
+    if (last) start_watch();
+  }
+
+  // With the lock held.
+  void end_list(const Listing& listing, const std::string& version) {
+    const uint64_t number = version_number(version);
     for (auto node = store.begin(); node != store.end();) {
       auto next = std::next(node);
       // What we wrote ourselves after the list was made is newer than the list.
-      if (!listed.contains(node->first) && node->second.version <= number) drop(node, nullptr);
+      if (!listing.found.contains(node->first) && node->second.version <= number)
+        drop(node, nullptr);
       node = next;
     }
     seen = std::max(seen, number);
     watch_from = version;
     delay = kFirstDelay;
     if (!synced) notices.push_back({nullptr, nullptr, true});
-    ask_for_drain();
   }
 
   void start_watch();
@@ -374,7 +422,8 @@ class InformerCore::State::Receiver final : public WatchReceiver {
 
 void InformerCore::State::start_watch() {
   WatchOptions how{.label_selector = options.label_selector,
-                   .field_selector = options.field_selector};
+                   .field_selector = options.field_selector,
+                   .managed_fields = false};
   uint64_t number;
   {
     std::lock_guard lock(mutex);

@@ -4,7 +4,7 @@
 //
 // Thread safe. Stored objects are immutable and shared. Watch events are taken from the stream's
 // thread into an inbox and handled on a Strand; handlers run there, one at a time, in the order of
-// the changes.
+// the changes. A page of a list is taken into the store, and told, while the next one is fetched.
 #pragma once
 
 #include <functional>

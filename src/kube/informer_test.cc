@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
 #include "json/json.h"
 #include "kube/fake_transport.h"
 #include "wire/path.h"
@@ -221,6 +226,72 @@ TEST_F(InformerTest, PagesAreJoined) {
   informer.start();
   executor.run_until_idle();
   EXPECT_EQ(take_log(), "+a1 +b2 ");
+}
+
+TEST_F(InformerTest, AListThatBreaksOffIsMadeAnew) {
+  int calls = 0;
+  transport->set_answer([&](const wire::Request&) -> Result<wire::Response> {
+    switch (++calls) {
+      case 1:
+        return wire::Response{.status = 200,
+                              .headers = {},
+                              .body = R"({"metadata":{"resourceVersion":"5","continue":"next"},
+                                          "items":[)" +
+                                      thing("a", 1) + "," + thing("b", 2) + "]}"};
+      case 2:
+        return make_error(ErrorCode::kExpired, "too old");
+      default:
+        set_list(9, thing("b", 2) + "," + thing("c", 7));
+        return wire::Response{.status = 200, .headers = {}, .body = list_body};
+    }
+  });
+  informer.start();
+  executor.run_until_idle();
+  EXPECT_EQ(take_log(), "+a1 +b2 ");
+  EXPECT_FALSE(informer.has_synced());
+  executor.advance(Duration::seconds(1));
+  EXPECT_EQ(take_log(), "+c7 -a1 ");
+  EXPECT_TRUE(informer.has_synced());
+  EXPECT_TRUE(informer.core().idle());
+  EXPECT_EQ(stream().request().query_value("resourceVersion"), "9");
+}
+
+// On threads: pages come while others are taken, and their order stays.
+TEST(InformerOnThreads, TakesPagesInOrder) {
+  constexpr int kPages = 60, kOnPage = 20;
+  auto transport = std::make_shared<FakeTransport>();
+  transport->set_answer([](const wire::Request& request) -> Result<wire::Response> {
+    const std::string token(request.query_value("continue"));
+    const int page = token.empty() ? 0 : std::stoi(token);
+    std::string items;
+    for (int i = 0; i < kOnPage; ++i)
+      items += (i == 0 ? "" : ",") + thing("t" + std::to_string(1000 + page * kOnPage + i), 1);
+    std::string next = page + 1 < kPages ? std::to_string(page + 1) : "";
+    return wire::Response{.status = 200,
+                          .headers = {},
+                          .body = R"({"metadata":{"resourceVersion":"5","continue":")" + next +
+                                  R"("},"items":[)" + items + "]}"};
+  });
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> told;
+  ThreadExecutor executor(3);
+  Informer<Thing> informer(std::make_shared<Client>(transport, "test"), executor,
+                           Resource{"g", "v1", "things", "Thing", true}, decode_thing);
+  informer.add_handler([&](const auto&, const auto& now) {
+    std::lock_guard lock(mutex);
+    told.push_back(now->name);
+    changed.notify_all();
+  });
+  informer.start();
+  {
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(30),
+                                 [&] { return told.size() == size_t{kPages} * kOnPage; }));
+    EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  }
+  informer.stop();
+  executor.stop();
 }
 
 }  // namespace

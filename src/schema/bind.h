@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,6 +65,8 @@ struct ValueBinding {
   const ValueBinding* element = nullptr;  // of containers
   // kOptional: nullptr when absent. kList: the item at `index`.
   const void* (*get)(const void* object, size_t index) = nullptr;
+  // kOptional, instead of `get`: a value that is there as long as the pointer is held. Never null.
+  std::shared_ptr<const void> (*open)(const void* object) = nullptr;
   size_t (*size)(const void* object) = nullptr;  // kList, kMap
   // kOptional: makes the value; kList: appends one. Returns its address.
   void* (*emplace)(void* object) = nullptr;
@@ -144,12 +147,12 @@ struct Ops<Boxed<T>> : OptionalOps<Boxed<T>, T> {};
 // Always there, so never left out.
 template <typename T>
 struct Ops<Shared<T>> {
-  static const void* get(const void* object, size_t) {
-    return static_cast<const Shared<T>*>(object)->get();
+  static std::shared_ptr<const void> open(const void* object) {
+    return static_cast<const Shared<T>*>(object)->open();
   }
   static void* emplace(void* object) { return &static_cast<Shared<T>*>(object)->edit(); }
   static constexpr ValueBinding kBinding{
-      .shape = Shape::kOptional, .element = &Ops<T>::kBinding, .get = &get, .emplace = &emplace};
+      .shape = Shape::kOptional, .element = &Ops<T>::kBinding, .open = &open, .emplace = &emplace};
 };
 
 template <typename T>

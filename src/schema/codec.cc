@@ -335,7 +335,7 @@ bool is_zero(const ValueBinding& binding, const void* object) {
     case Shape::kCustom:
       return binding.custom->is_zero(object);
     case Shape::kOptional:
-      return binding.get(object, 0) == nullptr;
+      return binding.get != nullptr && binding.get(object, 0) == nullptr;
     case Shape::kList:
     case Shape::kMap:
       return binding.size(object) == 0;
@@ -422,6 +422,8 @@ json::Value encode_value(const ValueBinding& binding, const void* object) {
     case Shape::kStruct:
       return encode_struct(binding.structure(), object);
     case Shape::kOptional: {
+      if (binding.open != nullptr)
+        return encode_value(*binding.element, binding.open(object).get());
       const void* inner = binding.get(object, 0);
       return inner == nullptr ? json::Value() : encode_value(*binding.element, inner);
     }

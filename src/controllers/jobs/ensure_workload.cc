@@ -40,10 +40,10 @@ bool same_pod_sets(const std::vector<v1beta2::PodSet>& a, const std::vector<v1be
                    bool ignore_tolerations) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
-    const api::core::PodSpec& left = a[i].template_->spec;
-    const api::core::PodSpec& right = b[i].template_->spec;
     if (a[i].count.value_or(1) != b[i].count.value_or(1) || a[i].min_count != b[i].min_count)
       return false;
+    const auto left_pod = a[i].template_.open(), right_pod = b[i].template_.open();
+    const api::core::PodSpec &left = left_pod->spec, &right = right_pod->spec;
     if (!same(left.containers, right.containers) ||
         !same(left.init_containers, right.init_containers))
       return false;
@@ -230,7 +230,7 @@ Result<JobReconciler::Priority> JobReconciler::priority_of(
   }
   std::string name = job.priority_class();
   for (const v1beta2::PodSet& pod_set : pod_sets)
-    if (name.empty()) name = pod_set.template_->spec.priority_class_name;
+    if (name.empty()) name = pod_set.template_.open()->spec.priority_class_name;
   std::shared_ptr<const api::scheduling::PriorityClass> found;
   if (!name.empty()) {
     found = context_.stores->priority_classes.get({"", name});

@@ -173,7 +173,8 @@ Result<std::vector<PodSetInfo>> infos_of_admission(const Context& context,
 std::vector<PodSetInfo> infos_of_spec(const v1beta2::Workload& workload) {
   std::vector<PodSetInfo> infos;
   for (const v1beta2::PodSet& pod_set : workload.spec.pod_sets) {
-    const api::core::PodTemplateSpec& pod = *pod_set.template_;
+    const auto opened = pod_set.template_.open();
+    const api::core::PodTemplateSpec& pod = *opened;
     infos.push_back({pod_set.name, pod_set.count.value_or(1), pod.metadata.labels,
                      pod.metadata.annotations, pod.spec.node_selector, pod.spec.tolerations,
                      pod.spec.scheduling_gates});
@@ -236,7 +237,8 @@ void sanitize(std::vector<v1beta2::PodSet>& pod_sets) {
     }
   };
   for (v1beta2::PodSet& pod_set : pod_sets) {
-    const api::core::PodSpec& spec = pod_set.template_->spec;
+    const auto pod = pod_set.template_.open();
+    const api::core::PodSpec& spec = pod->spec;
     if (!repeats(spec.containers) && !repeats(spec.init_containers)) continue;
     keep_last(pod_set.template_.edit().spec.containers);
     keep_last(pod_set.template_.edit().spec.init_containers);

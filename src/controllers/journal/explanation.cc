@@ -24,7 +24,8 @@ std::string key_text(const engine::Key& key) { return key.text(); }
 std::optional<Duration> announced_time(const v1beta2::Workload& workload) {
   std::optional<Duration> longest;
   for (const v1beta2::PodSet& pods : workload.spec.pod_sets) {
-    const auto& annotations = pods.template_->metadata.annotations;
+    const auto pod = pods.template_.open();
+    const auto& annotations = pod->metadata.annotations;
     const auto found = annotations.find(kRunForAnnotation);
     if (found == annotations.end()) return std::nullopt;
     const auto time = parse_duration(found->second);

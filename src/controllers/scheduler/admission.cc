@@ -246,7 +246,10 @@ std::shared_ptr<const engine::Workload> Admission::convert(
 }
 
 std::vector<std::string> Admission::required_checks(const v1beta2::Workload& workload) const {
-  const auto converted = convert(workload);
+  // Pods have no say in it, and their templates cost a look.
+  v1beta2::Workload bare = workload;
+  bare.spec.pod_sets.clear();
+  const auto converted = convert(bare);
   std::lock_guard lock(mutex_);
   return state_.required_checks(*converted);
 }

@@ -5,9 +5,10 @@
 #include <set>
 
 #include "api/batch.h"
+#include "controllers/folds.h"
 #include "controllers/jobs/pod_set_info.h"
 #include "controllers/names.h"
-#include "controllers/stores.h"
+#include "json/json.h"
 #include "schema/codec.h"
 
 namespace kueue::controllers::jobs {
@@ -16,6 +17,7 @@ namespace {
 namespace batch = api::batch;
 
 constexpr std::string_view kPodSetName = "main";
+constexpr size_t kKeptOpen = 256;  // Jobs that were looked at last
 // Labels that the API server puts into the template and that cannot be changed.
 constexpr std::string_view kJobNameLabel = "job-name";
 constexpr std::string_view kControllerUidLabel = "controller-uid";
@@ -203,8 +205,8 @@ class BatchJobKind final : public JobKind {
   BatchJobKind(std::shared_ptr<kube::Client> client, kube::Executor& executor,
                const FeatureGates& gates)
       : resource_(kube::Resource::of(batch::Job::resource())),
-        jobs_(std::move(client), executor, resource_, &decode_object<batch::Job>, {},
-              [](batch::Job& job) { job.metadata.managed_fields.clear(); }),
+        jobs_(std::move(client), executor, resource_,
+              [this](json::Value& document, FoldedJob& job) { return fold(document, job); }),
         gates_(gates) {}
 
   std::string_view framework() const override { return "batch/job"; }
@@ -213,18 +215,32 @@ class BatchJobKind final : public JobKind {
   kube::InformerCore& store() override { return jobs_.core(); }
   void watch(std::function<void(const kube::ObjectKey&)> changed) override {
     jobs_.add_handler([changed = std::move(changed)](const auto& old, const auto& now) {
-      const api::meta::ObjectMeta& meta = (now != nullptr ? now : old)->metadata;
-      changed({meta.namespace_, meta.name});
+      changed((now != nullptr ? now : old)->key);
     });
   }
   std::unique_ptr<Job> get(const kube::ObjectKey& key) const override {
-    auto job = jobs_.get(key);
-    return job == nullptr ? nullptr : std::make_unique<BatchJob>(std::move(job), gates_);
+    const auto job = jobs_.get(key);
+    return job == nullptr ? nullptr : std::make_unique<BatchJob>(job->source->open(), gates_);
   }
 
  private:
+  // How a Job lies in the store: most of them wait, and nobody looks at them.
+  struct FoldedJob {
+    kube::ObjectKey key;
+    std::shared_ptr<const Folds<batch::Job>::Source> source;
+  };
+
+  Result<void> fold(const json::Value& document, FoldedJob& folded) {
+    batch::Job job;
+    KUEUE_TRY(schema::decode_value(schema::value_binding<batch::Job>, document, &job));
+    folded.key = {job.metadata.namespace_, job.metadata.name};
+    folded.source = folds_.fold(json::write(document), std::move(job));
+    return {};
+  }
+
   kube::Resource resource_;
-  kube::Informer<batch::Job> jobs_;
+  Folds<batch::Job> folds_{kKeptOpen};
+  kube::Informer<FoldedJob> jobs_;
   const FeatureGates& gates_;
 };
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-namespace kueue::apiserver {
+namespace kueue {
 
 class Packed;
 
@@ -86,4 +86,4 @@ class Packer {
   uint32_t novel_count_ = 0;                    // of these, those that resembled no sample
 };
 
-}  // namespace kueue::apiserver
+}  // namespace kueue

@@ -1,4 +1,4 @@
-#include "apiserver/packed.h"
+#include "base/packed.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace kueue::apiserver {
+namespace kueue {
 namespace {
 
 std::string object(int number) {
@@ -79,4 +79,4 @@ TEST(Packed, OutlivesItsPackerAndIsReadByMany) {
 }
 
 }  // namespace
-}  // namespace kueue::apiserver
+}  // namespace kueue

@@ -1,4 +1,4 @@
-#include "apiserver/packed.h"
+#include "base/packed.h"
 
 #include <lz4.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-namespace kueue::apiserver {
+namespace kueue {
 
 namespace {
 
@@ -111,4 +111,4 @@ void Packer::learn(std::string_view text, size_t packed_size) {
   std::string().swap(novel_);
 }
 
-}  // namespace kueue::apiserver
+}  // namespace kueue
