@@ -89,6 +89,9 @@ Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags) {
   ManagerSetup setup;
   KUEUE_ASSIGN(setup.options, controllers::options_from(loaded.configuration, gates));
   apply_flags(flags, &setup.options);
+  if (const auto& bound = loaded.extensions.termination_bound)
+    setup.options.bounded_termination = controllers::BoundedTermination{
+        .after = *bound, .conditions = loaded.extensions.termination_conditions};
   setup.leader_election = leader_election_of(loaded.document);
   setup.rate = rate_of(flags.config, loaded.document);
   setup.document = std::move(loaded.document);

@@ -308,6 +308,7 @@ void fields(V& visit, Workload& x) {
   visit("unhealthyNodes", x.unhealthy_nodes);
   visit("preemptionGates", x.preemption_gates);
   visit("clusterName", x.cluster_name);
+  visit("givenUp", x.given_up);
 }
 
 template <typename V>

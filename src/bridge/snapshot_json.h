@@ -1,5 +1,5 @@
-// Snapshots and plans of the engine as JSON: what a state dump holds, and what a replay prints. Pure
-// functions.
+// Snapshots and plans of the engine as JSON: what a state dump holds, and what a replay prints.
+// Pure functions.
 #pragma once
 
 #include "base/result.h"

@@ -57,6 +57,8 @@ struct Surroundings {
   // Overhead of a RuntimeClass by name, as resource amounts; empty when unknown.
   std::function<std::vector<std::pair<std::string, api::Quantity>>(const std::string&)>
       overhead_of = {};
+  // Who was evicted at or before this time and still holds quota is given up on.
+  std::optional<Instant> given_up_since = {};
 };
 
 // behaviour.md 1: overhead, init and sidecar containers, pod-level resources, LimitRange, limits as

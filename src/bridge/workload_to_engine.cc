@@ -255,6 +255,9 @@ std::shared_ptr<const engine::Workload> to_engine(const api::v1beta2::Workload& 
     out->misconfigured =
         join_errors("resources didn't satisfy LimitRange constraints: ", out_of_range);
   read_status(w, *out);
+  const engine::Condition* evicted = out->condition(engine::ConditionType::kEvicted);
+  out->given_up = around.given_up_since.has_value() && out->evicted() && out->reserved() &&
+                  evicted->since <= *around.given_up_since;
   return out;
 }
 

@@ -138,7 +138,8 @@ std::string text_of(const json::Value& e, bool colours) {
   for (const json::Value& victim : items(e, "preempting"))
     add_line("Preempting",
              std::string(victim.get_string({"workload"})) + ", told to go " +
-                 ago(victim.get_string({"since"})) + " ago",
+                 ago(victim.get_string({"since"})) + " ago" +
+                 (victim.get_bool({"givenUp"}) ? ", given up on" : ""),
              out);
   if (!items(e, "podSets").empty()) out += "\nFlavors, in the order they are tried:\n";
   for (const json::Value& set : items(e, "podSets"))

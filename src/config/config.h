@@ -10,6 +10,7 @@
 #include "api/config.h"
 #include "base/feature_gates.h"
 #include "base/result.h"
+#include "config/extensions.h"
 #include "json/value.h"
 
 namespace kueue::config {
@@ -17,6 +18,7 @@ namespace kueue::config {
 struct Loaded {
   api::config::Configuration configuration;
   json::Value document;               // the same, v1beta2, with defaults
+  Extensions extensions;              // of further documents of the file
   std::vector<std::string> warnings;  // deprecated version or fields
 };
 

@@ -131,6 +131,9 @@ Result<Loaded> load(std::string_view text, std::string_view namespace_if_absent)
   out.configuration = std::move(*decoded);
   // Encoded anew: durations and quantities in their canonical form.
   out.document = schema::encode(out.configuration);
+  KUEUE_ASSIGN(LoadedExtensions ours, load_extensions(text));
+  out.extensions = ours.extensions;
+  for (std::string& warning : ours.warnings) out.warnings.push_back(std::move(warning));
   return out;
 }
 

@@ -62,6 +62,10 @@ inline constexpr std::string_view kPodsReady = "PodsReady";
 inline constexpr std::string_view kDeactivationTarget = "DeactivationTarget";
 inline constexpr std::string_view kBlockedOnPreemptionGates = "BlockedOnPreemptionGates";
 inline constexpr std::string_view kWaitingForReplacementPods = "WaitingForReplacementPods";
+// Ours, and only where Extensions ask for them: of a Workload that was told to go and is still
+// there when its time is over, and of the one that preempted it.
+inline constexpr std::string_view kTerminationOverdue = "kueue-cpp.dev/TerminationOverdue";
+inline constexpr std::string_view kPreemptionOverdue = "kueue-cpp.dev/PreemptionOverdue";
 // Condition type of queues and checks.
 inline constexpr std::string_view kActive = "Active";
 

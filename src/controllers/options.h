@@ -26,10 +26,16 @@ struct WaitForPodsReady {
   int32_t backoff_max_seconds = 3600;
 };
 
+// A workload that was told to go and never ends: config/extensions.h.
+struct BoundedTermination {
+  Duration after;
+  bool conditions = false;
+};
+
 // A label or annotation of an object that becomes the metric label custom_NAME.
 struct CustomMetricLabel {
   std::string name;
-  std::string kind = "ClusterQueue";  // or LocalQueue, Cohort
+  std::string kind = "ClusterQueue";  // or LocalQueue, Cohort, Workload
   std::string label;                  // key; one of the two is empty
   std::string annotation;
   std::vector<std::string> tracked;  // other values are reported as one; empty = all are
@@ -53,6 +59,7 @@ struct Options {
   bool local_queue_metrics = true;                          // with the gate LocalQueueMetrics
   std::optional<wire::LabelSelector> local_queue_selector;  // absent = all have metrics
   std::vector<CustomMetricLabel> custom_labels;             // with the gate CustomMetricLabels
+  std::optional<BoundedTermination> bounded_termination;
   std::optional<Duration> retention_after_finished;
   std::optional<Duration> retention_after_deactivated;
   // Threads per kind: "Job.batch" -> 5; 1 where not listed.

@@ -110,7 +110,8 @@ std::unique_ptr<kube::Controller> Runtime::controller(const char* name, const ch
 void Runtime::make_core_controllers() {
   const Options& options = deps.options;
   if (options.runs("workload_controller")) {
-    auto reconciler = std::make_shared<WorkloadReconciler>(context);
+    auto reconciler = std::make_shared<WorkloadReconciler>(
+        context, [this](const kube::ObjectKey& key) { workloads_->enqueue(key); });
     workloads_ = controller("workload", "Workload.kueue.x-k8s.io",
                             [reconciler](const auto& key) { return reconciler->reconcile(key); });
   }
@@ -258,10 +259,7 @@ void Runtime::connect_queues() {
 void Runtime::connect_custom_labels() {
   if (deps.options.custom_labels.empty()) return;
   define_custom_labels(deps.options, metrics.registry);
-  for (const CustomMetricLabel& label : deps.options.custom_labels)
-    if (label.kind == "Workload" && deps.log)
-      deps.log("metrics.customLabels: " + label.name +
-               ": sourceKind Workload is not supported, the label is left out");
+  widen_for_workload_labels(deps.options, metrics);
   const auto follow = [this](auto& informer, metrics::Scope scope, auto forget) {
     informer.add_handler([this, scope, forget](const auto& old, const auto& now) {
       const kube::ObjectKey key = key_of(old, now);
@@ -293,6 +291,12 @@ void Runtime::connect_workloads() {
     const kube::ObjectKey key = key_of(old, now);
     tally.update(key);
     note_change(journal, old.get(), now.get(), context.now());
+    if (old != nullptr && now != nullptr && counts_otherwise(deps.options, *old, *now)) {
+      if (now->status.admission.has_value())
+        cluster_queue_changed(now->status.admission->cluster_queue);
+      const auto queue = stores.local_queues.get({key.namespace_, now->spec.queue_name});
+      if (queue != nullptr) cluster_queue_changed(queue->spec.cluster_queue);
+    }
     // Whoever finished it: seen once, in the order of the changes.
     if (old != nullptr && now != nullptr && !is_finished(*old) && is_finished(*now))
       record_finished(context, *now);

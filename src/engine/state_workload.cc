@@ -256,8 +256,10 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
       w.evicted() && it != world.second_pass.end() && it->second.ready)
     world.second_pass.erase(it);
   if (is == Phase::kAdmitted && was != Phase::kAdmitted) settle_penalty(world, id);
-  if (world.record(id).reservation && weighs_otherwise(world, before, w))
+  if (!world.record(id).reservation) return;
+  if (weighs_otherwise(world, before, w) || before.given_up != w.given_up)
     world.touch_tree(world.record(id).reservation->queue);
+  if (before.given_up != w.given_up) retry_for(world, id);  // others may have to go in its place
 }
 
 }  // namespace

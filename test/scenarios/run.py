@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plays scenario files with our manager and compares everything it shows with what was recorded.
 
-Usage: run.py --kueue BINARY DIR... [--server embedded|real] [--only NAME] [--out DIR] [--times N]
+Usage: run.py --kueue BINARY DIR... [--server embedded|real] [--only NAME] [--out DIR] [--times N] [--record]
 The server is started here: the embedded one with its stand-ins for controller manager and scheduler, or a real
 control plane. Pods are played by the player. The last line is "N passed, N failed".
 """
@@ -31,6 +31,7 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--times", default="1")
     parser.add_argument("--crds", action="append", default=[], help="folders of further CRDs (job kinds)")
+    parser.add_argument("--record", action="store_true", help="write NAME.expected.json to --out instead of comparing")
     parser.add_argument("scenarios", nargs="+")
     args = parser.parse_args()
 
@@ -63,6 +64,8 @@ def main():
                 command += ["--only", name]
             if args.out:
                 command += ["--out", args.out]
+            if args.record:
+                command.append("--record")
             if args.server == "real":
                 command += ["--audit-log", str(work / "audit.log")]
             return subprocess.run([*command, *args.scenarios], stdin=subprocess.DEVNULL).returncode

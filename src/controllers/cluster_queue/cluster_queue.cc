@@ -7,6 +7,7 @@
 
 #include "bridge/quantities.h"
 #include "controllers/finalizers.h"
+#include "controllers/metrics/custom_labels.h"
 #include "controllers/metrics/record.h"
 #include "controllers/names.h"
 #include "controllers/scheduler/admission.h"
@@ -101,9 +102,15 @@ void ClusterQueueReconciler::report(const v1beta2::ClusterQueue& queue, const Vi
     m.cluster_queue_status.set({name, status}, status == now ? 1 : 0);
   // An inactive queue looks at nobody: what it holds is as good as inadmissible.
   const int32_t waiting = view.status.pending_active + view.status.pending_inadmissible;
-  m.pending_workloads.set({name, "active"}, view.activity.active ? view.status.pending_active : 0);
-  m.pending_workloads.set({name, "inadmissible"},
-                          view.activity.active ? view.status.pending_inadmissible : waiting);
+  if (has_workload_labels(*context_.options)) {
+    report_by_workload_labels(name, view.activity.active);
+  } else {
+    m.pending_workloads.set({name, "active"},
+                            view.activity.active ? view.status.pending_active : 0);
+    m.pending_workloads.set({name, "inadmissible"},
+                            view.activity.active ? view.status.pending_inadmissible : waiting);
+    m.admitted_active_workloads.set({name}, view.status.admitted);
+  }
   if (context_.gates().on(Gate::kSchedulingEquivalenceHashing)) {
     const int32_t hashes = view.status.hashes_active + view.status.hashes_inadmissible;
     m.pending_scheduling_hashes.set({name, "active"},
@@ -115,7 +122,6 @@ void ClusterQueueReconciler::report(const v1beta2::ClusterQueue& queue, const Vi
   for (const auto& [resource, amount] : view.status.pending_requests)
     m.cluster_queue_resource_pending.set({name, resource}, metric_value(resource, Amount(amount)));
   m.reserving_active_workloads.set({name}, view.status.reserving);
-  m.admitted_active_workloads.set({name}, view.status.admitted);
 
   const std::vector<std::string> path = cohort_path(*context_.stores, name);
   const std::string root = path.empty() ? "" : path.back();
@@ -126,6 +132,27 @@ void ClusterQueueReconciler::report(const v1beta2::ClusterQueue& queue, const Vi
   }
   if (context_.options->enable_cluster_queue_resources)
     report_quota(queue, view, queue.spec.cohort_name);
+}
+
+void ClusterQueueReconciler::report_by_workload_labels(const std::string& name, bool active) {
+  metrics::Metrics& m = *context_.metrics;
+  WorkloadCounts waiting(*context_.options), aside(*context_.options), admitted(*context_.options);
+  const auto pending = context_.admission->ask([&](const engine::State& state) {
+    std::vector<std::pair<engine::Key, bool>> out;
+    for (engine::PendingWorkload& one : state.pending(name)) {
+      const bool in_heap = state.place(one.key) == engine::WorkloadPlace::kActive;
+      out.emplace_back(std::move(one.key), in_heap);
+    }
+    return out;
+  });
+  for (const auto& [key, in_heap] : pending)
+    if (const auto object = context_.stores->workloads.get({key.namespace_, key.name}))
+      (active && in_heap ? waiting : aside).add(object->metadata);
+  for (const auto& object : context_.stores->workloads.by_index(kByClusterQueue, name))
+    if (is_admitted(*object) && !is_finished(*object)) admitted.add(object->metadata);
+  waiting.report(m.pending_workloads, {name, "active"});
+  aside.report(m.pending_workloads, {name, "inadmissible"});
+  admitted.report(m.admitted_active_workloads, {name});
 }
 
 void ClusterQueueReconciler::report_quota(const v1beta2::ClusterQueue& queue, const View& view,

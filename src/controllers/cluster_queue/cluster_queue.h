@@ -23,6 +23,7 @@ class ClusterQueueReconciler {
   View look(const std::string& name) const;
   Result<void> write_status(const v1beta2::ClusterQueue& queue, const View& view);
   void report(const v1beta2::ClusterQueue& queue, const View& view);
+  void report_by_workload_labels(const std::string& name, bool active);
   void report_quota(const v1beta2::ClusterQueue& queue, const View& view,
                     const std::string& cohort);
 

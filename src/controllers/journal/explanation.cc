@@ -187,12 +187,19 @@ class Explainer {
       if (victim == nullptr || !has_reservation(*victim) || !is_evicted(*victim)) continue;
       Value one = Value::object({{"workload", key_text(entry.other)},
                                  {"since", format_time(transition_time(*victim, kEvicted))}});
-      const bool known = std::any_of(list.as_array().begin(), list.as_array().end(),
-                                     [&](const Value& each) { return each == one; });
-      if (!known) list.as_array().push_back(std::move(one));
+      const bool known =
+          std::any_of(list.as_array().begin(), list.as_array().end(), [&](const Value& each) {
+            return each.get_string({"workload"}) == one.get_string({"workload"});
+          });
+      if (known) continue;
+      const auto& bound = context_.options->bounded_termination;
+      const bool late =
+          bound.has_value() && transition_time(*victim, kEvicted) + bound->after <= context_.now();
+      if (late) one["givenUp"] = true;
+      preempting_ += !late;
+      list.as_array().push_back(std::move(one));
     }
-    preempting_ = list.as_array().size();
-    if (preempting_ > 0) out_["preempting"] = std::move(list);
+    if (!list.as_array().empty()) out_["preempting"] = std::move(list);
   }
 
   void add_start() {

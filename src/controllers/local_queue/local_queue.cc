@@ -1,6 +1,7 @@
 #include "controllers/local_queue/local_queue.h"
 
 #include "bridge/quantities.h"
+#include "controllers/metrics/custom_labels.h"
 #include "controllers/names.h"
 #include "controllers/scheduler/admission.h"
 #include "controllers/workload/conditions.h"
@@ -95,6 +96,25 @@ Result<void> LocalQueueReconciler::write_status(const v1beta2::LocalQueue& queue
                       schema::encode(queue.status), schema::encode(changed.status));
 }
 
+void LocalQueueReconciler::report_by_workload_labels(const v1beta2::LocalQueue& queue,
+                                                     bool active) {
+  metrics::Metrics& m = *context_.metrics;
+  const metrics::LabelValues about{queue.metadata.name, queue.metadata.namespace_};
+  WorkloadCounts waiting(*context_.options), aside(*context_.options), admitted(*context_.options);
+  for (const auto& object : context_.stores->workloads.by_index(
+           kByQueue, queue.metadata.namespace_ + "/" + queue.metadata.name)) {
+    const engine::Key key{object->metadata.namespace_, object->metadata.name};
+    const auto place =
+        context_.admission->ask([&](const engine::State& state) { return state.place(key); });
+    if (place == engine::WorkloadPlace::kActive || place == engine::WorkloadPlace::kInadmissible)
+      (active && place == engine::WorkloadPlace::kActive ? waiting : aside).add(object->metadata);
+    if (is_admitted(*object) && !is_finished(*object)) admitted.add(object->metadata);
+  }
+  waiting.report(m.local_queue_pending_workloads, {about[0], about[1], "active"});
+  aside.report(m.local_queue_pending_workloads, {about[0], about[1], "inadmissible"});
+  admitted.report(m.local_queue_admitted_active_workloads, about);
+}
+
 void LocalQueueReconciler::report(const v1beta2::LocalQueue& queue, const View& view) {
   metrics::Metrics& m = *context_.metrics;
   const std::string& name = queue.metadata.name;
@@ -105,12 +125,14 @@ void LocalQueueReconciler::report(const v1beta2::LocalQueue& queue, const View& 
   m.local_queue_status.set({name, space, "Unknown"}, 0);
   const int32_t waiting =
       view.cluster_queue.active ? view.status.pending_inadmissible : view.status.pending;
-  if (view.cluster_queue.known) {
+  const bool split = has_workload_labels(*context_.options);
+  if (split) report_by_workload_labels(queue, view.cluster_queue.active);
+  if (view.cluster_queue.known && !split) {
     m.local_queue_pending_workloads.set({name, space, "active"}, view.status.pending - waiting);
     m.local_queue_pending_workloads.set({name, space, "inadmissible"}, waiting);
   }
   m.local_queue_reserving_active_workloads.set({name, space}, view.status.reserving);
-  m.local_queue_admitted_active_workloads.set({name, space}, view.status.admitted);
+  if (!split) m.local_queue_admitted_active_workloads.set({name, space}, view.status.admitted);
   if (view.sample.has_value() && view.sample->taken)
     m.local_queue_admission_fair_sharing_usage.set({name, space, queue.spec.cluster_queue},
                                                    view.sample->usage.value);

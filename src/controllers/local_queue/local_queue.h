@@ -26,6 +26,7 @@ class LocalQueueReconciler {
   int32_t count_waiting(const kube::ObjectKey& key) const;
   Result<void> write_status(const v1beta2::LocalQueue& queue, const View& view);
   void report(const v1beta2::LocalQueue& queue, const View& view);
+  void report_by_workload_labels(const v1beta2::LocalQueue& queue, bool active);
 
   Context& context_;
 };

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "controllers/metrics/custom_labels.h"
 #include "controllers/names.h"
 #include "controllers/workload/conditions.h"
 
@@ -110,7 +111,10 @@ void record_admitted(const Context& context, const v1beta2::Workload& workload,
   }
   if (!tells_of_local_queue(context, workload)) return;
   const metrics::LabelValues local = with(local_queue(workload), priority);
-  m.local_queue_admitted_workloads_total.add(local);
+  metrics::LabelValues counted = local;
+  for (std::string& value : workload_label_values(*context.options, workload.metadata))
+    counted.push_back(std::move(value));
+  m.local_queue_admitted_workloads_total.add(counted);
   m.local_queue_admission_wait_time_seconds.observe(local, wait);
   if (checked) m.local_queue_admission_checks_wait_time_seconds.observe(local, checks);
 }

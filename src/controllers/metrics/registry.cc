@@ -124,6 +124,12 @@ void CustomLabels::append(Scope scope, const std::string& object,
 Family::Family(Description description)
     : description_(std::move(description)), scope_(scope_of(description_)) {}
 
+void Family::widen(const std::vector<std::string>& labels) {
+  std::lock_guard lock(mutex_);
+  KUEUE_CHECK(series_.empty(), "labels are added before series");
+  description_.labels.insert(description_.labels.end(), labels.begin(), labels.end());
+}
+
 void Family::add(const LabelValues& values, double by) {
   KUEUE_CHECK(values.size() == description_.labels.size(), "wrong number of label values");
   std::lock_guard lock(mutex_);

@@ -68,6 +68,8 @@ class Family {
  public:
   explicit Family(Description description);
 
+  // More labels behind the others; only while there is no series.
+  void widen(const std::vector<std::string>& labels);
   // The number of values must be that of the labels.
   void add(const LabelValues& values, double by = 1);     // counters and gauges
   void set(const LabelValues& values, double value);      // gauges
@@ -101,7 +103,7 @@ class Family {
   std::string object_of(const LabelValues& values) const;
   void expose_series(std::string& out, const Shown& labels, const Series& series) const;
 
-  const Description description_;
+  Description description_;  // constant once there are series
   const Scope scope_;
   mutable std::mutex mutex_;
   std::map<LabelValues, Series> series_;

@@ -213,6 +213,7 @@ void Admission::apply_newest(const engine::Key& key) {
   if (now == nullptr) return;
   known_[key] = {now->metadata.uid, now->metadata.generation.value_or(0)};
   state_.apply(engine::WorkloadChanged{convert(*now)});
+  watch_termination(key, *now);
 }
 
 void Admission::refeed_namespace(const std::string& name) {
@@ -242,7 +243,20 @@ std::shared_ptr<const engine::Workload> Admission::convert(
     }
     return overhead;
   };
+  if (const auto& bound = context_.options->bounded_termination)
+    around.given_up_since = Instant{context_.now().ns - bound->after.ns};
   return bridge::to_engine(workload, around);
+}
+
+// With the lock held. One that was told to go is looked at again when its time is over.
+void Admission::watch_termination(const engine::Key& key, const v1beta2::Workload& workload) {
+  const auto& bound = context_.options->bounded_termination;
+  if (!bound.has_value() || !is_evicted(workload) || !has_reservation(workload)) return;
+  const Duration left = transition_time(workload, kEvicted) + bound->after - context_.now();
+  if (left.ns <= 0) return;
+  context_.executor->run_after(left, [this, alive = alive_, key] {
+    if (*alive) sync_workload(key);
+  });
 }
 
 std::vector<std::string> Admission::required_checks(const v1beta2::Workload& workload) const {

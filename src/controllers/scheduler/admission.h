@@ -103,6 +103,7 @@ class Admission {
   void seed_consumed();
   void sync_workload(const engine::Key& key);
   void apply_newest(const engine::Key& key);
+  void watch_termination(const engine::Key& key, const v1beta2::Workload& workload);
   void refeed_namespace(const std::string& name);
   std::shared_ptr<const engine::Workload> convert(const v1beta2::Workload& workload) const;
   // With the lock held: what changed since the last time; told outside of it.

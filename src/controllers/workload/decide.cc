@@ -79,6 +79,18 @@ Duration requeue_backoff(int32_t base_seconds, int32_t max_seconds, int32_t n) {
   return Duration::seconds(std::min<int64_t>(seconds, max_seconds));
 }
 
+Duration jittered_backoff(int32_t base_seconds, int32_t max_seconds, int32_t n,
+                          std::string_view uid) {
+  constexpr int64_t kParts = 10'000;
+  uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(n);  // FNV-1a
+  for (const char c : uid) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  hash ^= hash >> 32;
+  const Duration exact = requeue_backoff(base_seconds, max_seconds, n);
+  const Duration most{exact.ns / kParts};
+  const auto share = static_cast<int64_t>(hash % 1024);
+  return std::min(exact + Duration{most.ns / 1024 * share}, Duration::seconds(max_seconds));
+}
+
 WorkloadReconciler::Queues WorkloadReconciler::queues_of(const v1beta2::Workload& workload) const {
   Queues queues;
   queues.local =
@@ -100,6 +112,7 @@ WorkloadReconciler::Queues WorkloadReconciler::queues_of(const v1beta2::Workload
 
 bool WorkloadReconciler::decide(v1beta2::Workload& workload, Outcome& outcome) const {
   bool changed = sync_preemption_gates(workload);
+  changed |= sync_termination(workload, outcome);
   if (is_active(workload)) {
     bool waiting = false;
     changed |= wait_for_backoff(workload, outcome, waiting);
@@ -392,10 +405,11 @@ bool WorkloadReconciler::evict_for_pods(v1beta2::Workload& workload, Outcome& ou
          "Exceeded the PodsReady timeout " + workload.metadata.namespace_ + "/" +
              workload.metadata.name},
         outcome);
-  requeue_not_before(workload,
-                     context_.now() + requeue_backoff(config->backoff_base_seconds,
-                                                      config->backoff_max_seconds, count),
-                     true);
+  requeue_not_before(
+      workload,
+      context_.now() + jittered_backoff(config->backoff_base_seconds, config->backoff_max_seconds,
+                                        count, workload.metadata.uid),
+      true);
   return true;
 }
 

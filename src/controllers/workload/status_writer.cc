@@ -12,9 +12,10 @@ namespace {
 
 constexpr int kAttempts = 5;
 
-constexpr std::array<std::string_view, 9> kOwnedConditions = {
-    kQuotaReserved, kBlockedOnPreemptionGates, kEvicted,  kAdmitted,  kPreempted,
-    kRequeued,      kDeactivationTarget,       kFinished, kPodsReady,
+constexpr std::array<std::string_view, 11> kOwnedConditions = {
+    kQuotaReserved,     kBlockedOnPreemptionGates, kEvicted,  kAdmitted,  kPreempted,
+    kRequeued,          kDeactivationTarget,       kFinished, kPodsReady, kTerminationOverdue,
+    kPreemptionOverdue,
 };
 constexpr std::array<std::string_view, 10> kOwnedFields = {
     "admission",

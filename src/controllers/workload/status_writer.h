@@ -24,7 +24,8 @@ Result<WorkloadPointer> write_status(Context& context, const v1beta2::Workload& 
                                      const v1beta2::Workload& changed);
 
 // Server-side applies this one field of the status as `manager`, which owns nothing else in it. The
-// cache takes the answer in. A Workload that is gone is no error; kConflict for another of its name.
+// cache takes the answer in. A Workload that is gone is no error; kConflict for another of its
+// name.
 Result<void> apply_status_field(const Context& context, const v1beta2::Workload& workload,
                                 std::string_view manager, std::string_view field,
                                 json::Value value);

@@ -23,8 +23,11 @@ bool deleting(const v1beta2::Workload& workload) {
 
 }  // namespace
 
-WorkloadReconciler::WorkloadReconciler(Context& context)
-    : context_(context), recorder_(context.recorder("kueue-workload-controller")) {}
+WorkloadReconciler::WorkloadReconciler(Context& context,
+                                       std::function<void(const kube::ObjectKey&)> enqueue)
+    : context_(context),
+      recorder_(context.recorder("kueue-workload-controller")),
+      enqueue_(std::move(enqueue)) {}
 
 Result<kube::ReconcileResult> WorkloadReconciler::reconcile(const kube::ObjectKey& key) {
   WorkloadPointer workload = context_.stores->workloads.get(key);
@@ -159,6 +162,10 @@ void WorkloadReconciler::follow_up(const v1beta2::Workload& before, const v1beta
                    event.reason, event.reason, event.message);
   };
   for (const bridge::WorkloadEvent& event : outcome.events) emit(event);
+  if (enqueue_ && is_true(before, kTerminationOverdue) != is_true(after, kTerminationOverdue))
+    for (const WorkloadPointer& other : context_.stores->workloads.list())
+      if (preempted_for(after, *other))
+        enqueue_({other->metadata.namespace_, other->metadata.name});
   if (outcome.evicted.has_value()) {
     const Eviction& eviction = *outcome.evicted;
     record_evicted(context_, before, before.status.admission->cluster_queue, eviction.reason,

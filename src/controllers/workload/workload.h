@@ -5,6 +5,7 @@
 // the list of checks).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +20,9 @@ namespace kueue::controllers {
 
 class WorkloadReconciler {
  public:
-  explicit WorkloadReconciler(Context& context);
+  // `enqueue` asks for a pass over another Workload.
+  explicit WorkloadReconciler(Context& context,
+                              std::function<void(const kube::ObjectKey&)> enqueue = {});
   Result<kube::ReconcileResult> reconcile(const kube::ObjectKey& key);
 
  private:
@@ -64,6 +67,9 @@ class WorkloadReconciler {
   bool sync_requeued(v1beta2::Workload& workload, const Queues& queues) const;
   bool wait_for_backoff(v1beta2::Workload& workload, Outcome& outcome, bool& waiting) const;
   bool sync_preemption_gates(v1beta2::Workload& workload) const;
+  // Our own conditions about terminations that take too long (config/extensions.h).
+  bool sync_termination(v1beta2::Workload& workload, Outcome& outcome) const;
+  std::string overdue_victims(const v1beta2::Workload& workload) const;
   bool sync_inactive(v1beta2::Workload& workload, Outcome& outcome) const;
   bool sync_pending(v1beta2::Workload& workload, const Queues& queues, Outcome& outcome) const;
   bool sync_reserved(v1beta2::Workload& workload, const Queues& queues, Outcome& outcome) const;
@@ -80,9 +86,17 @@ class WorkloadReconciler {
 
   Context& context_;
   kube::EventRecorder recorder_;
+  std::function<void(const kube::ObjectKey&)> enqueue_;
 };
+
+// The victim's Preempted condition names that preemptor.
+bool preempted_for(const v1beta2::Workload& victim, const v1beta2::Workload& preemptor);
 
 // min(base * 2^(n-1), max) for the n-th time.
 Duration requeue_backoff(int32_t base_seconds, int32_t max_seconds, int32_t n);
+// The same, longer by up to a ten thousandth, so that those that failed together do not come back
+// in one moment; never above max. What is added follows from uid and n: the same each time.
+Duration jittered_backoff(int32_t base_seconds, int32_t max_seconds, int32_t n,
+                          std::string_view uid);
 
 }  // namespace kueue::controllers

@@ -158,6 +158,8 @@ struct Workload {
   SlimVector<std::string> unhealthy_nodes;
   SlimVector<PreemptionGate> preemption_gates;  // spec, with the state from status
   Text cluster_name;                            // MultiKueue worker
+  // Told to go long ago and still there: nobody waits for its quota any more, and it is no victim.
+  bool given_up = false;
 
   // nullptr when absent.
   const Condition* condition(ConditionType type) const;

@@ -52,6 +52,7 @@ VictimPolicy reclaim_policy(const QueueRecord& queue) {
 }
 
 bool uses_needed(const PreemptContext& context, WorkloadId candidate) {
+  if (context.world().object(candidate).given_up) return false;
   const Usage& usage = context.world().record(candidate).reservation->usage;
   const std::vector<FrId>& needed = context.request.needed;
   return std::any_of(usage.begin(), usage.end(), [&](const auto& entry) {
