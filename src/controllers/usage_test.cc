@@ -1,6 +1,6 @@
-// The numbers in the status of queues, to the unit, while everything changes: 1,000 random
-// operations of users and administrators, and after each of them what is written against what the
-// Workloads say.
+// The numbers in the status of queues, to the unit, while everything changes: random operations
+// of users and administrators, and after each of them what is written against what the Workloads
+// say. KUEUE_USAGE_OPERATIONS=1000 for a long run.
 #include <cstdlib>
 #include <map>
 #include <random>
