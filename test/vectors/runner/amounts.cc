@@ -304,7 +304,8 @@ Differences within_own_limits(const json::Value& test) {
   if (!workload.ok()) return {"the workload does not decode"};
   json::Array ours, theirs;
   for (size_t i = 0; i < workload->spec.pod_sets.size(); ++i)
-    for (const std::string& e : bridge::limit_errors(workload->spec.pod_sets[i].template_->spec, i))
+    for (const std::string& e :
+         bridge::limit_errors(workload->spec.pod_sets[i].template_.open()->spec, i))
       ours.emplace_back(e);
   for (const json::Value& e : items(at(test, {"expect", "errors"})))
     theirs.emplace_back(error_text(e));

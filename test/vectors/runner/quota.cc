@@ -262,7 +262,7 @@ class QuotaSteps {
     json::Value ours = json::Value::object(
         {{"borrowing", share.borrowing},
          {"dominantResource",
-          share.dominant.valid() ? world().names.text(share.dominant) : std::string()},
+          share.dominant.valid() ? world().names.text(share.dominant).str() : std::string()},
          {"unweightedRatio", near(share.ratio, number(at(wanted, {"unweightedRatio"})))
                                  ? at(wanted, {"unweightedRatio"})
                                  : json::Value(share.ratio)},

@@ -83,7 +83,8 @@ bool reserve_quota(v1beta2::Workload& w, const json::Value& test,
   v1beta2::Workload source;
   source.status.admission = *admission;
   engine::Admit command;
-  command.admission = *bridge::to_engine(source, {.gates = context.gates})->admission;
+  command.admission = std::make_shared<const engine::Admission>(
+      *bridge::to_engine(source, {.gates = context.gates})->admission);
   bridge::apply_admit(w, command, context);
   return true;
 }
@@ -113,7 +114,7 @@ Differences adjusted(const json::Value& test) {
   auto expected = schema::decode<v1beta2::Workload>(after.is_null() ? argument(test, "wl") : after);
   if (!w.ok() || !expected.ok()) return {"the workload does not decode"};
   for (v1beta2::PodSet& set : w->spec.pod_sets)
-    set.template_.edit().spec = told.adjusted(set.template_->spec);
+    set.template_.edit().spec = told.adjusted(set.template_.open()->spec);
   Differences out;
   differ(out, "spec", pruned(schema::encode(expected->spec)), pruned(schema::encode(w->spec)));
   return out;
@@ -187,7 +188,7 @@ Differences totals(const json::Value& test, const json::Value& object, const jso
     for (const auto& [name, list] : requests)
       if (name == set.name)
         for (const auto& [resource, amount] : list) amounts[resource] = amount;
-    ours.push_back(json::Value::object({{"name", set.name},
+    ours.push_back(json::Value::object({{"name", set.name.str()},
                                         {"count", int64_t{engine::effective_count(world, *w, set)}},
                                         {"requests", amounts}}));
   }
