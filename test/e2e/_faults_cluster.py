@@ -231,7 +231,7 @@ def blocked_heads_are_quiet(args):
         raw.create(JOBS, job("head", "strict", cpu=100))
         wait(lambda: condition(workloads(raw).get("head", {}), "QuotaReserved"), "a decision about the head")
         # Of the same second the uid decides; the head is to be the older one.
-        made = raw.get(f"{JOBS}/head")["metadata"]["creationTimestamp"]
+        made = workloads(raw)["head"]["metadata"]["creationTimestamp"]
         wait(lambda: raw.send("POST", f"{JOBS}?dryRun=All", job("clock", "strict")).json()["metadata"]["creationTimestamp"] > made, "the next second")
         for n in range(60):
             for queue, cpu in (("local", 100), ("strict", 1), ("held", 1), ("hollow", 1), ("absent", 1)):
@@ -242,7 +242,8 @@ def blocked_heads_are_quiet(args):
         idle(process, "blocked heads", seconds=2)
         written = int(raw.get(WORKLOADS)["metadata"]["resourceVersion"]) - version
         check(written < 10, f"{written} writes in some 2 s while nothing can change")
-        check(not any(is_true(w, "QuotaReserved") for w in workloads(raw).values()), "something was admitted past its head")
+        past = [n for n, w in workloads(raw).items() if is_true(w, "QuotaReserved")]
+        check(not past, f"admitted past their head: {past}")
         check(raw.send("DELETE", f"{JOBS}/head?propagationPolicy=Background").ok, "cannot delete the head")
         wait(lambda: sum(is_true(w, "QuotaReserved") for n, w in workloads(raw).items() if n.startswith("strict-")) >= 4, "those behind the head", 30,
              process, log)
