@@ -348,12 +348,11 @@ bool WorkloadReconciler::evict_for_queues(v1beta2::Workload& workload, const Que
   };
   const bool no_local =
       queues.local == nullptr || queues.local->metadata.deletion_timestamp.has_value();
-  if (no_local) {
-    if (admitted) return false;
+  if (no_local && !admitted)
     return release(kMisconfigured,
                    "LocalQueue " + workload.spec.queue_name + " is terminating or missing");
-  }
-  const std::string& local_stop = queues.local->spec.stop_policy;
+  // Without its LocalQueue what runs goes on, and is drained with its ClusterQueue all the same.
+  const std::string local_stop = no_local ? std::string() : queues.local->spec.stop_policy;
   if (stopped(local_stop)) {
     if (!admitted)
       return release(kSuspended, "LocalQueue " + workload.spec.queue_name + " is stopped");
