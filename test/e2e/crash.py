@@ -201,7 +201,7 @@ def main():
                 check_writes(client, ledger)
                 check_reservations(client)
                 if last:
-                    _server.wait_until(lambda: settled(client), "every Job to finish and every reservation to be released", 300)
+                    _server.wait_until(lambda: settled(client), "every Job to finish and every reservation to be released", 300 + 2 * len(ledger.jobs))
                     break
                 clients = [Load(kubeconfig, ledger, n, dice.getrandbits(64)) for n in range(CLIENTS)]
                 for each in clients:
