@@ -77,7 +77,7 @@ void WorkloadTally::count(const Share& share, int by) {
   entry->second += by;
   const int n = entry->second;
   metrics::Metrics& m = *context_.metrics;
-  // Finished Workloads outlive their queues; series do not.
+  // Finished Workloads outlive their queues; series do not. Those that wait for a queue are told.
   const bool cluster_queue_exists =
       context_.stores->cluster_queues.get({"", share.cluster_queue}) != nullptr;
   const bool local_exists =
@@ -102,12 +102,10 @@ void WorkloadTally::count(const Share& share, int by) {
     if (local)
       set(m.local_queue_finished_workloads, {share.queue, share.namespace_}, local_exists ? n : 0);
   } else {
-    set(m.unadmitted_workloads, {share.cluster_queue, share.reason, share.cause},
-        cluster_queue_exists ? total : 0);
+    set(m.unadmitted_workloads, {share.cluster_queue, share.reason, share.cause}, total);
     if (local)
       set(m.local_queue_unadmitted_workloads,
-          {share.queue, share.namespace_, share.cluster_queue, share.reason, share.cause},
-          local_exists ? n : 0);
+          {share.queue, share.namespace_, share.cluster_queue, share.reason, share.cause}, n);
   }
   if (n == 0) counts_.erase(entry);
 }
