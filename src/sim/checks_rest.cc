@@ -329,8 +329,9 @@ void Checks::check_telemetry(controllers::Manager& leader) {
     };
     if (line.empty() || line[0] == '#') continue;
     const auto queue = label("cluster_queue");
-    // A LocalQueue may point to one that never was.
+    // A LocalQueue may point to one that never was, and its workloads are told as unadmitted.
     if (queue && !queue->empty() && !line.starts_with("kueue_local_queue") &&
+        !line.starts_with("kueue_unadmitted_workloads") &&
         cluster_.find("clusterqueues", "", *queue) == nullptr)
       fail("metrics tell of a ClusterQueue that is gone", line);
     const auto local = label("name") ? label("name") : label("local_queue");

@@ -105,7 +105,8 @@ void WorkloadTally::count(const Share& share, int by) {
     set(m.unadmitted_workloads, {share.cluster_queue, share.reason, share.cause}, total);
     if (local)
       set(m.local_queue_unadmitted_workloads,
-          {share.queue, share.namespace_, share.cluster_queue, share.reason, share.cause}, n);
+          {share.queue, share.namespace_, share.cluster_queue, share.reason, share.cause},
+          local_exists ? n : 0);
   }
   if (n == 0) counts_.erase(entry);
 }
