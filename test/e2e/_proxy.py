@@ -4,11 +4,11 @@ It ends TLS on both sides, so that it sees where requests begin and end: it can 
 out, and send a request twice, as a network between two machines may. Threads; every mode may be changed at any time.
 """
 
+import collections
 import contextlib
 import socket
 import ssl
 import threading
-import time
 
 MODES = ("pass", "cut", "hold", "delay", "lose", "repeat")
 DELAY_S = 0.15
@@ -21,6 +21,7 @@ class Proxy:
         self.server_context, self.upstream, self.upstream_context = server_context, upstream, upstream_context
         self.mode, self.repeated, self.lost = "pass", 0, 0
         self.pairs, self.lock, self.closed = set(), threading.Lock(), False
+        self.changed = threading.Condition()  # of mode and closed
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self._start(self._accept)
@@ -29,7 +30,9 @@ class Proxy:
         """cut: every connection is reset and none is made; hold: nothing moves, nothing is closed; delay: each read waits;
         lose: requests arrive, answers do not; repeat: each request is sent a second time over another connection."""
         assert mode in MODES
-        self.mode = mode
+        with self.changed:
+            self.mode = mode
+            self.changed.notify_all()
         if mode in ("cut", "pass"):  # after a hold, what was held back is lost with its connection
             with self.lock:
                 pairs = list(self.pairs) if mode == "cut" else [p for p in self.pairs if p.broken]
@@ -37,7 +40,9 @@ class Proxy:
                 pair.close()
 
     def close(self):
-        self.closed = True
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
@@ -86,12 +91,14 @@ class Proxy:
         wrapped.settimeout(None)
         return wrapped
 
-    def send_again(self, request):
-        """Over a connection of its own, a moment later; the answer is read and thrown away."""
-        time.sleep(0.05)
+    def send_again(self, request, answered):
+        """Over a connection of its own, once the first is answered; its own answer is read and thrown away."""
+        if not answered.wait(20):
+            return
         with contextlib.suppress(OSError), self.connect() as connection:
             connection.settimeout(2)
             connection.sendall(request)
+            self.repeated += 1
             while connection.recv(65536):
                 pass
 
@@ -101,21 +108,29 @@ class Pair:
 
     def __init__(self, proxy, client, server):
         self.proxy, self.client, self.server, self.broken = proxy, client, server, False
+        self.unanswered = collections.deque()  # an event for each request to be sent again once it is answered
 
     def close(self):
         for connection in (self.client, self.server):
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(connection, socket.SHUT_RDWR)
+        self._answered()
+
+    def _answered(self):
+        with contextlib.suppress(IndexError):
+            while True:
+                self.unanswered.popleft().set()
 
     def _wait(self):
         """Until something may move; False when the connection is to end."""
-        mode = self.proxy.mode
-        if mode == "delay":
-            time.sleep(DELAY_S)
-        while self.proxy.mode == "hold" and not self.proxy.closed:
-            self.broken = True
-            time.sleep(0.02)
-        return not self.broken and self.proxy.mode != "cut"
+        proxy = self.proxy
+        with proxy.changed:
+            if proxy.mode == "delay":
+                proxy.changed.wait_for(lambda: proxy.closed or proxy.mode != "delay", DELAY_S)
+            if proxy.mode == "hold":
+                self.broken = True
+                proxy.changed.wait_for(lambda: proxy.closed or proxy.mode != "hold")
+            return not self.broken and proxy.mode != "cut"
 
     def requests(self):
         held = b""
@@ -124,8 +139,8 @@ class Pair:
                 piece = self.client.recv(65536)
                 if not piece or not self._wait():
                     break
-                self.server.sendall(piece)
                 held = self._repeat(held + piece)
+                self.server.sendall(piece)
         self.close()
 
     def _repeat(self, held):
@@ -137,8 +152,9 @@ class Pair:
                 return held
             request, held = held[:end + 4 + length], held[end + 4 + length:]
             if self.proxy.mode == "repeat" and not head.startswith("get "):
-                self.proxy.repeated += 1
-                Proxy._start(self.proxy.send_again, request)
+                answered = threading.Event()
+                self.unanswered.append(answered)
+                Proxy._start(self.proxy.send_again, request, answered)
         return held
 
     def answers(self):
@@ -151,6 +167,7 @@ class Pair:
                     self.proxy.lost += 1
                     break
                 self.client.sendall(piece)
+                self._answered()
         self.close()
 
 

@@ -120,6 +120,7 @@ class Auditor:
 
     def __init__(self, kubeconfig):
         self.raw, self.problems, self.stopped = Raw(kubeconfig), [], False
+        self.trouble = threading.Event()  # there are problems
         self.reserved, self.most = {}, 0
         self.admissions = collections.Counter()   # uid of a Workload -> how often it became admitted
         self.owners, self.pods, self.admitted = {}, collections.defaultdict(set), {}
@@ -140,9 +141,9 @@ class Auditor:
                 check(event["type"], event["object"])
         except (OSError, ValueError, http.client.HTTPException, AttributeError) as error:
             if not self.stopped:
-                self.problems.append(f"the watch of {path} ended: {error}")
+                self._problem(f"the watch of {path} ended: {error}")
         if not self.stopped and not self.problems:
-            self.problems.append(f"the watch of {path} ended")
+            self._problem(f"the watch of {path} ended")
 
     def _workload(self, change, item):
         uid, name = item["metadata"]["uid"], item["metadata"]["name"]
@@ -151,25 +152,29 @@ class Auditor:
         used = sum(self.reserved.values())
         self.most = max(self.most, used)
         if used > QUOTA:
-            self.problems.append(f"{used} CPUs are reserved of {QUOTA} after a change of {name}")
+            self._problem(f"{used} CPUs are reserved of {QUOTA} after a change of {name}")
         for owner in item["metadata"].get("ownerReferences", []):
             other = self.owners.setdefault(owner["uid"], uid)
             if other != uid:
-                self.problems.append(f"a second Workload, {name}, for Job {owner['name']}")
+                self._problem(f"a second Workload, {name}, for Job {owner['name']}")
         admitted = is_true(item, "Admitted")
         if admitted and not self.admitted.get(uid):
             self.admissions[uid] += 1
             if self.admissions[uid] > 1:
-                self.problems.append(f"Workload {name} was admitted {self.admissions[uid]} times")
+                self._problem(f"Workload {name} was admitted {self.admissions[uid]} times")
         if self.admitted.get(uid) and not admitted:
-            self.problems.append(f"Workload {name} lost its admission: {json.dumps(item['status'].get('conditions'))}")
+            self._problem(f"Workload {name} lost its admission: {json.dumps(item['status'].get('conditions'))}")
         self.admitted[uid] = admitted
 
     def _pod(self, _, item):
         for owner in item["metadata"].get("ownerReferences", []):
             self.pods[owner["name"]].add(item["metadata"]["uid"])
             if len(self.pods[owner["name"]]) > 1:
-                self.problems.append(f"Job {owner['name']} has {len(self.pods[owner['name']])} Pods")
+                self._problem(f"Job {owner['name']} has {len(self.pods[owner['name']])} Pods")
+
+    def _problem(self, text):
+        self.problems.append(text)
+        self.trouble.set()
 
     def check(self):
         if self.problems:
@@ -283,11 +288,9 @@ class Chaos:
         replica.proxy.set("pass")
 
     def pause(self, seconds):
-        """A fault lasts for a time; meanwhile what must hold is looked at."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            self.auditor.check()
-            time.sleep(0.05)
+        """A fault lasts for a time, or until something that must hold does not."""
+        self.auditor.trouble.wait(seconds)
+        self.auditor.check()
 
     # ---- rounds
 
