@@ -28,6 +28,7 @@ import _server  # noqa: E402
 from kube import Client, Kubeconfig  # noqa: E402
 
 QUOTA_CPU = 6
+STALL_S = 20  # Jobs that can run take turns of about a second
 CLIENTS = 4
 QUEUES = [
     ("ResourceFlavor", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors", {"metadata": {"name": "crash-flavor"}}),
@@ -168,11 +169,23 @@ def check_reservations(client):
                            f"the ClusterQueue says {json.dumps(queue, indent=1)}")
 
 
-def settled(client):
-    """All Jobs finished, nothing reserved, and the ClusterQueue says so."""
-    for item in listing(client, JOBS).values():
-        if not any(c["type"] == "Complete" and c["status"] == "True" for c in item.get("status", {}).get("conditions", [])):
-            return False
+def wait_settled(client):
+    """All Jobs finish, one after the other without a pause; then nothing is reserved, and the ClusterQueue says so. How long it
+    takes depends on how many there are, so what is bounded is the time until the next one."""
+    finished, total = progress(client)
+    while finished < total:
+        before = finished
+        _server.wait_until(lambda: progress(client)[0] > before, f"another Job to finish ({before} of {total} have)", STALL_S)
+        finished, total = progress(client)
+    _server.wait_until(lambda: released(client), "every reservation to be released", STALL_S)
+
+
+def progress(client):
+    jobs = listing(client, JOBS).values()
+    return sum(condition(item, "Complete") for item in jobs), len(jobs)
+
+
+def released(client):
     queue = client.request("GET", CLUSTER_QUEUE).json()
     status = queue.get("status", {})
     total = sum(int(r.get("total", "0") or 0) for f in status.get("flavorsReservation", []) for r in f["resources"])
@@ -201,7 +214,7 @@ def main():
                 check_writes(client, ledger)
                 check_reservations(client)
                 if last:
-                    _server.wait_until(lambda: settled(client), "every Job to finish and every reservation to be released", 300 + 2 * len(ledger.jobs))
+                    wait_settled(client)
                     break
                 clients = [Load(kubeconfig, ledger, n, dice.getrandbits(64)) for n in range(CLIENTS)]
                 for each in clients:
