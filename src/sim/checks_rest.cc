@@ -1,5 +1,6 @@
 // What must hold when a simulated world is at rest.
 #include <algorithm>
+#include <set>
 
 #include "controllers/manager.h"
 #include "controllers/runtime.h"
@@ -312,6 +313,9 @@ void Checks::check_telemetry(controllers::Manager& leader) {
   }
   for (const auto& [key, queue] : cluster_.all("clusterqueues"))
     cohorts.insert(std::string(queue.get_string({"spec", "cohortName"})));
+  std::set<std::string> pointed_to;
+  for (const auto& [key, queue] : cluster_.all("localqueues"))
+    pointed_to.insert(std::string(queue.get_string({"spec", "clusterQueue"})));
   const std::string text = leader.metrics_text();
   size_t begin = 0;
   while (begin < text.size()) {
@@ -330,8 +334,9 @@ void Checks::check_telemetry(controllers::Manager& leader) {
     if (line.empty() || line[0] == '#') continue;
     const auto queue = label("cluster_queue");
     // A LocalQueue may point to one that never was, and its workloads are told as unadmitted.
-    if (queue && !queue->empty() && !line.starts_with("kueue_local_queue") &&
-        !line.starts_with("kueue_unadmitted_workloads") &&
+    const bool waited_for =
+        queue && line.starts_with("kueue_unadmitted_workloads") && pointed_to.contains(*queue);
+    if (queue && !queue->empty() && !line.starts_with("kueue_local_queue") && !waited_for &&
         cluster_.find("clusterqueues", "", *queue) == nullptr)
       fail("metrics tell of a ClusterQueue that is gone", line);
     const auto local = label("name") ? label("name") : label("local_queue");
