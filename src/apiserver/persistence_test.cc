@@ -38,6 +38,13 @@ void edit_database(const std::string& folder, const char* sql) {
   sqlite3_close(database);
 }
 
+// A folder in which a server has left one ConfigMap, x.
+void write_x(const std::string& folder) {
+  auto server = Server::open(folder_options(folder));
+  ASSERT_TRUE(server.ok()) << server.error().message;
+  EXPECT_EQ(Client(**server).post(kMaps, config_map("x")).status, 201);
+}
+
 TEST(Persistence, ReopenKeepsObjectsAndVersions) {
   TempFolder folder;
   json::Value before;
@@ -86,12 +93,7 @@ TEST(Persistence, NewerFormatIsRefused) {
 
 TEST(Persistence, ARowThatTheDiskChangedIsRefused) {
   TempFolder folder;
-  {
-    auto server = Server::open(folder_options(folder.path()));
-    ASSERT_TRUE(server.ok());
-    Client client(**server);
-    client.post(kMaps, config_map("x"));
-  }
+  write_x(folder.path());
   // Still good JSON of the same name and version.
   edit_database(folder.path(),
                 R"(UPDATE objects SET value=CAST(replace(CAST(value AS TEXT), '"a":"1"', '"a":"2"')
@@ -105,12 +107,7 @@ TEST(Persistence, ARowThatTheDiskChangedIsRefused) {
 
 TEST(Persistence, AFolderOfFormatOneIsTakenOver) {
   TempFolder folder;
-  {
-    auto server = Server::open(folder_options(folder.path()));
-    ASSERT_TRUE(server.ok());
-    Client client(**server);
-    client.post(kMaps, config_map("x"));
-  }
+  write_x(folder.path());
   edit_database(folder.path(), "ALTER TABLE objects DROP COLUMN sum; PRAGMA user_version=1");
   for (int round = 0; round < 2; ++round) {
     auto server = Server::open(folder_options(folder.path()));

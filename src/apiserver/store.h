@@ -2,8 +2,8 @@
 // durable. A write is applied at once, gets the next revision and is queued; one thread writes all
 // that is queued in one transaction, then publishes the changes (Hub) and calls the writers back.
 // When the disk refuses, everything not yet durable is undone and the writers get the error.
-// Objects lie packed (packed.h) as soon as they are durable; who reads one gets a copy of its text.
-// Thread safe.
+// Objects lie packed (base/packed.h) as soon as they are durable; who reads one gets a copy of its
+// text. Thread safe.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/packed.h"
 #include "apiserver/sqlite_log.h"
+#include "base/packed.h"
 #include "base/result.h"
 #include "json/value.h"
 

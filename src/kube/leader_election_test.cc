@@ -51,6 +51,18 @@ struct Candidate {
             [this] { log += "+"; }, [this] { log += "-"; }) {}
 };
 
+// One candidate that leads.
+struct Leading {
+  LeaseServer server;
+  VirtualExecutor executor;
+  Candidate a{server, executor, "a"};
+
+  Leading() {
+    a.elector.start();
+    executor.advance(Duration::seconds(5));
+  }
+};
+
 TEST(LeaderElection, OneLeadsAndAnotherTakesOver) {
   LeaseServer server;
   VirtualExecutor executor;
@@ -73,11 +85,8 @@ TEST(LeaderElection, OneLeadsAndAnotherTakesOver) {
 }
 
 TEST(LeaderElection, StepsDownBeforeTheLeaseRunsOut) {
-  LeaseServer server;
-  VirtualExecutor executor;
-  Candidate a(server, executor, "a");
-  a.elector.start();
-  executor.advance(Duration::seconds(5));
+  Leading leading;
+  auto& [server, executor, a] = leading;
   server.down = true;
   executor.advance(Duration::seconds(7));
   EXPECT_EQ(a.log, "+");
@@ -142,13 +151,11 @@ TEST(LeaderElection, ClocksMayJump) {
 }
 
 TEST(LeaderElection, RenewsWithOneRequest) {
-  LeaseServer server;
-  VirtualExecutor executor;
-  Candidate a(server, executor, "a");
-  a.elector.start();
-  executor.advance(Duration::seconds(5));
+  Leading leading;
+  auto& [server, executor, a] = leading;
   server.transport->clear_requests();
   executor.advance(Duration::seconds(20));
+  EXPECT_GE(server.transport->requests().size(), 5u);
   for (const wire::Request& request : server.transport->requests())
     EXPECT_EQ(request.method, "PUT");
   // Somebody else wrote it meanwhile, without taking it: it is read again and kept.

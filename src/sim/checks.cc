@@ -2,25 +2,7 @@
 
 #include <algorithm>
 
-#include "json/json.h"
-
 namespace kueue::sim {
-namespace {
-
-std::string brief(const json::Value& object) {
-  json::Value copy = object;
-  copy.erase_path({"spec", "podSets"});
-  copy.erase_path({"spec", "template"});
-  copy.erase_path({"spec", "selector"});
-  return json::write(copy);
-}
-
-int64_t of(const Amounts& amounts, const Amounts::key_type& key) {
-  auto found = amounts.find(key);
-  return found == amounts.end() ? 0 : found->second;
-}
-
-}  // namespace
 
 void Checks::fail(const std::string& what, const std::string& details) {
   if (!failure_) failure_ = Failure{what, details};
@@ -130,9 +112,8 @@ void Checks::released(const json::Value& before, const json::Value& after) {
 
 // Who stays within its own quota is not disturbed by what others want back.
 void Checks::preempted(const json::Value& before, const json::Value& after) {
-  if (!reason(after, "Preempted").starts_with("InCohortReclam") &&
-      reason(after, "Preempted") != "InCohortReclaimWhileBorrowing")
-    return;
+  const std::string why = reason(after, "Preempted");
+  if (why != "InCohortReclamation" && why != "InCohortReclaimWhileBorrowing") return;
   const std::string queue(before.get_string({"status", "admission", "clusterQueue"}));
   auto past = past_.find(queue);
   if (past == past_.end() || past->second.changed) return;

@@ -4,7 +4,6 @@
 
 #include "controllers/manager.h"
 #include "controllers/runtime.h"
-#include "json/json.h"
 #include "sim/checks.h"
 
 namespace kueue::sim {
@@ -29,19 +28,6 @@ Amounts shown(const json::Value& object, std::string_view field) {
       if (total != 0) amounts[{std::string(flavor.get_string({"name"})), name}] = total;
     }
   return amounts;
-}
-
-std::string brief(const json::Value& object) {
-  json::Value copy = object;
-  copy.erase_path({"spec", "podSets"});
-  copy.erase_path({"spec", "template"});
-  copy.erase_path({"spec", "selector"});
-  return json::write(copy);
-}
-
-bool stopped(const json::Value& queue) {
-  const std::string_view policy = queue.get_string({"spec", "stopPolicy"}, "None");
-  return policy != "None" && !policy.empty();
 }
 
 }  // namespace

@@ -12,17 +12,24 @@
 namespace kueue::sim {
 namespace {
 
+struct Kind {
+  const char* plural;
+  const char* group;
+  const char* version;
+  const char* kind;
+  bool namespaced;
+};
 // What the world looks at. Events and Leases come and go unseen.
-constexpr const char* kMirrored[][2] = {
-    {"namespaces", "/api/v1/namespaces"},
-    {"jobs", "/apis/batch/v1/jobs"},
-    {"workloads", "/apis/kueue.x-k8s.io/v1beta2/workloads"},
-    {"clusterqueues", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"},
-    {"localqueues", "/apis/kueue.x-k8s.io/v1beta2/localqueues"},
-    {"cohorts", "/apis/kueue.x-k8s.io/v1beta2/cohorts"},
-    {"resourceflavors", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"},
-    {"admissionchecks", "/apis/kueue.x-k8s.io/v1beta2/admissionchecks"},
-    {"workloadpriorityclasses", "/apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses"},
+constexpr Kind kKinds[] = {
+    {"namespaces", "", "v1", "Namespace", false},
+    {"jobs", "batch", "v1", "Job", true},
+    {"workloads", "kueue.x-k8s.io", "v1beta2", "Workload", true},
+    {"clusterqueues", "kueue.x-k8s.io", "v1beta2", "ClusterQueue", false},
+    {"localqueues", "kueue.x-k8s.io", "v1beta2", "LocalQueue", true},
+    {"cohorts", "kueue.x-k8s.io", "v1beta2", "Cohort", false},
+    {"resourceflavors", "kueue.x-k8s.io", "v1beta2", "ResourceFlavor", false},
+    {"admissionchecks", "kueue.x-k8s.io", "v1beta2", "AdmissionCheck", false},
+    {"workloadpriorityclasses", "kueue.x-k8s.io", "v1beta2", "WorkloadPriorityClass", false},
 };
 
 wire::Identity master() {
@@ -50,6 +57,13 @@ class Waiting final : public wire::ResponseSink {
 bool is_write(const wire::Request& request) { return request.method != "GET"; }
 
 }  // namespace
+
+kube::Resource resource_of(std::string_view plural) {
+  for (const Kind& kind : kKinds)
+    if (plural == kind.plural)
+      return {kind.group, kind.version, kind.plural, kind.kind, kind.namespaced};
+  KUEUE_CHECK(false, std::string(plural).c_str());
+}
 
 bool Weather::calm() const {
   return refuse == 0 && every_tenth == 0 && lost == 0 && conflict == 0 && read_fails == 0 &&
@@ -131,13 +145,17 @@ kube::Client& Cluster::client_of(const std::string& agent) {
 }
 
 void Cluster::watch_everything() {
-  for (const auto& [plural, path] : kMirrored) {
-    objects_[plural];
+  for (const Kind& kind : kKinds) {
+    objects_[kind.plural];
     wire::Request request;
-    request.path = path;
+    wire::ResourcePath path;
+    path.group = kind.group;
+    path.version = kind.version;
+    path.resource = kind.plural;
+    request.path = wire::resource_path(path);
     request.query = {{"watch", "true"}, {"timeoutSeconds", "1000000000"}};
     request.identity = master();
-    server_->handle(std::move(request), std::make_shared<Mirror>(*this, plural));
+    server_->handle(std::move(request), std::make_shared<Mirror>(*this, kind.plural));
   }
   while (server_->work()) {
   }
@@ -202,7 +220,7 @@ struct Road::Stream {
   std::shared_ptr<wire::StreamReceiver> receiver;  // null: the program gave it up
   std::deque<std::string> chunks;
   std::string last;
-  bool head_sent = false;
+  bool head_due = false;
   bool ended = false;
   bool scheduled = false;
 };
@@ -266,7 +284,7 @@ std::unique_ptr<wire::StreamHandle> Road::open_stream(
   copy.identity = master();
   process_.run([this, stream, copy = std::move(copy)]() mutable {
     if (!stream->receiver || dead_) return;
-    stream->head_sent = true;
+    stream->head_due = true;
     wire::Response head;
     head.headers.set("Content-Type", "application/json");
     cluster_.server().handle(std::move(copy), std::make_shared<Sink>(*this, stream));
@@ -291,8 +309,8 @@ void Road::deliver(const std::shared_ptr<Stream>& stream) {
   stream->scheduled = false;
   if (!stream->receiver || dead_) return;
   Random& random = cluster_.scheduler().random;
-  if (stream->head_sent) {
-    stream->head_sent = false;
+  if (stream->head_due) {
+    stream->head_due = false;
     stream->receiver->on_head({});
   }
   std::deque<std::string> chunks;
@@ -310,10 +328,8 @@ void Road::deliver(const std::shared_ptr<Stream>& stream) {
   for (const std::string& chunk : chunks) {
     if (!stream->receiver) return;
     stream->receiver->on_data(chunk);
-    if (!stream->receiver || stream->last.empty()) {
-    } else if (random.percent(weather.repeat)) {
+    if (stream->receiver && !stream->last.empty() && random.percent(weather.repeat))
       stream->receiver->on_data(stream->last);
-    }
     if (stream->last.empty() || random.percent(30)) stream->last = chunk;
   }
 }
@@ -325,7 +341,7 @@ void Road::cut(bool expired) {
     if (!stream || !stream->receiver) continue;
     stream->ended = true;
     auto receiver = std::exchange(stream->receiver, nullptr);
-    if (stream->head_sent) receiver->on_head({});
+    if (stream->head_due) receiver->on_head({});
     if (expired) {
       const Error error = make_error(ErrorCode::kExpired, "too old resource version");
       receiver->on_data(R"({"type":"ERROR","object":)" +

@@ -18,6 +18,9 @@
 
 namespace kueue::sim {
 
+// Of the kinds that a world looks at, by plural.
+kube::Resource resource_of(std::string_view plural);
+
 // Percentages of what it is about; 0 = never.
 struct Weather {
   int refuse = 0;       // writes that the server refuses: 500, 503, 429
@@ -47,6 +50,7 @@ class Cluster {
   // The state of the cluster now, as the server holds it.
   using Key = std::pair<std::string, std::string>;  // namespace, name
   const std::map<Key, json::Value>& all(const std::string& plural) const;
+  bool looks_at(const std::string& plural) const { return objects_.contains(plural); }
   const json::Value* find(const std::string& plural, const std::string& namespace_,
                           const std::string& name) const;
   // Told of each change when it has happened.

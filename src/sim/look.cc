@@ -1,6 +1,7 @@
 #include "sim/look.h"
 
 #include "api/quantity.h"
+#include "json/json.h"
 
 namespace kueue::sim {
 
@@ -33,6 +34,19 @@ std::string reason(const json::Value& object, std::string_view type) {
   return found == nullptr ? "" : std::string(found->get_string({"reason"}));
 }
 
+std::string brief(const json::Value& object) {
+  json::Value copy = object;
+  copy.erase_path({"spec", "podSets"});
+  copy.erase_path({"spec", "template"});
+  copy.erase_path({"spec", "selector"});
+  return json::write(copy);
+}
+
+int64_t of(const Amounts& amounts, const Amounts::key_type& key) {
+  auto found = amounts.find(key);
+  return found == amounts.end() ? 0 : found->second;
+}
+
 int64_t amount(const json::Value* quantity, std::string_view resource) {
   if (quantity == nullptr) return 0;
   const std::string text = quantity->is_string() ? quantity->as_string()
@@ -41,6 +55,11 @@ int64_t amount(const json::Value* quantity, std::string_view resource) {
   const auto parsed = api::Quantity::parse(text);
   if (!parsed.ok()) return 0;
   return resource == "cpu" ? parsed->milli_value() : parsed->value();
+}
+
+bool stopped(const json::Value& queue) {
+  const std::string_view policy = queue.get_string({"spec", "stopPolicy"}, "None");
+  return policy != "None" && !policy.empty();
 }
 
 bool unfinished(const json::Value& workload) { return !is_true(workload, "Finished"); }

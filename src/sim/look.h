@@ -23,6 +23,10 @@ bool deleting(const json::Value& object);
 const json::Value* condition(const json::Value& object, std::string_view type);
 bool is_true(const json::Value& object, std::string_view type);
 std::string reason(const json::Value& object, std::string_view type);  // "" when absent
+// As JSON, without the parts that are long and say little.
+std::string brief(const json::Value& object);
+// 0 when it has none of it.
+int64_t of(const Amounts& amounts, const Amounts::key_type& key);
 // "3" -> 3000 for cpu.
 int64_t amount(const json::Value* quantity, std::string_view resource);
 // Holds quota: QuotaReserved and an admission, not finished.
@@ -31,6 +35,8 @@ bool reserves(const json::Value& workload);
 // though its pods still end.
 bool counts(const json::Value& workload);
 bool unfinished(const json::Value& workload);
+// Of a ClusterQueue or LocalQueue: its stopPolicy holds.
+bool stopped(const json::Value& queue);
 // What its admission charges after reclaimable pods.
 Amounts charge(const json::Value& workload);
 // The Workload that a job owns and that is not finished, else any that it owns; nullptr.

@@ -44,25 +44,20 @@ void Machines::tick() {
   answer_checks();
 }
 
-void Machines::patch_status(const char* group_version, const char* plural, const char* kind,
-                            const json::Value& object, json::Value status) {
-  const std::string_view text = group_version;
-  const size_t slash = text.find('/');
-  const kube::Resource resource{std::string(text.substr(0, slash)),
-                                std::string(text.substr(slash + 1)), plural, kind, true};
+void Machines::patch_status(const char* plural, const json::Value& object, json::Value status) {
   json::Value body;
   body["status"] = std::move(status);
   kube::WriteOptions options;
   options.subresource = "status";
   (void)cluster_.client_of("machines")
-      .patch(resource, {namespace_of(object), name_of(object)}, kube::PatchType::kMerge, body,
-             options)
+      .patch(resource_of(plural), {namespace_of(object), name_of(object)}, kube::PatchType::kMerge,
+             body, options)
       .ok();
 }
 
 void Machines::patch_job(const json::Value& job, json::Value status) {
   const json::Value copy = job;  // the patch replaces it
-  patch_status("batch/v1", "jobs", "Job", copy, std::move(status));
+  patch_status("jobs", copy, std::move(status));
 }
 
 void Machines::look_at(const json::Value& job) {
@@ -171,8 +166,7 @@ void Machines::answer_checks() {
     status["admissionChecks"] = std::move(list);
     writes.emplace_back(workload, std::move(status));
   }
-  for (auto& [workload, status] : writes)
-    patch_status("kueue.x-k8s.io/v1beta2", "workloads", "Workload", workload, std::move(status));
+  for (auto& [workload, status] : writes) patch_status("workloads", workload, std::move(status));
 }
 
 }  // namespace kueue::sim

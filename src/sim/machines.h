@@ -42,8 +42,7 @@ class Machines {
   void tick();
   void look_at(const json::Value& job);
   void answer_checks();
-  void patch_status(const char* group_version, const char* plural, const char* kind,
-                    const json::Value& object, json::Value status);
+  void patch_status(const char* plural, const json::Value& object, json::Value status);
   void patch_job(const json::Value& job, json::Value status);
   int64_t setting(const json::Value& job, std::string_view name) const;
 

@@ -18,9 +18,12 @@ namespace {
 
 constexpr const char* kUsage =
     "sim [--first-seed N] [--seeds N] [--steps N] [--no-faults] [--seconds N] [--shrink N]\n"
-    "    [--out FOLDER] [--scripts FOLDER] [--replay FILE]... [--verbose]\n"
+    "    [--failures N] [--out FOLDER] [--scripts FOLDER] [--replay FILE]... [--verbose] "
+    "[--print]\n"
     "--seconds  starts no further seed after that long\n"
     "--shrink   runs spent on making a failure small (200; 0 = none)\n"
+    "--failures ends after that many seeds failed (10)\n"
+    "--print    writes the script of the first seed and plays nothing\n"
     "--out      where small scripts of failures are written\n"
     "--replay   plays scripts instead of seeds; with --verbose everything is printed\n"
     "--scripts  plays all *.script of a folder before the seeds\n";

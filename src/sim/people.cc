@@ -1,7 +1,6 @@
 #include "sim/people.h"
 
 #include <algorithm>
-#include <array>
 
 #include "json/json.h"
 #include "sim/look.h"
@@ -11,38 +10,6 @@ namespace kueue::sim {
 namespace {
 
 constexpr const char* kHold = "example.com/hold";
-
-struct Kind {
-  const char* plural;
-  const char* group;
-  const char* version;
-  const char* kind;
-  bool namespaced;
-};
-constexpr std::array<Kind, 9> kKinds = {{
-    {"namespaces", "", "v1", "Namespace", false},
-    {"jobs", "batch", "v1", "Job", true},
-    {"workloads", "kueue.x-k8s.io", "v1beta2", "Workload", true},
-    {"clusterqueues", "kueue.x-k8s.io", "v1beta2", "ClusterQueue", false},
-    {"localqueues", "kueue.x-k8s.io", "v1beta2", "LocalQueue", true},
-    {"cohorts", "kueue.x-k8s.io", "v1beta2", "Cohort", false},
-    {"resourceflavors", "kueue.x-k8s.io", "v1beta2", "ResourceFlavor", false},
-    {"admissionchecks", "kueue.x-k8s.io", "v1beta2", "AdmissionCheck", false},
-    {"workloadpriorityclasses", "kueue.x-k8s.io", "v1beta2", "WorkloadPriorityClass", false},
-}};
-
-kube::Resource resource_of(std::string_view plural) {
-  for (const Kind& kind : kKinds)
-    if (plural == kind.plural)
-      return {kind.group, kind.version, kind.plural, kind.kind, kind.namespaced};
-  KUEUE_CHECK(false, std::string(plural).c_str());
-}
-
-std::pair<std::string, std::string> split(const std::string& name) {
-  const size_t slash = name.find('/');
-  if (slash == std::string::npos) return {"", name};
-  return {name.substr(0, slash), name.substr(slash + 1)};
-}
 
 std::vector<std::string> parts(const std::string& text, char by) {
   std::vector<std::string> list;
@@ -181,7 +148,7 @@ void People::add_flavor(const Step& step) {
 }
 
 void People::add_job(const Step& step) {
-  const auto [namespace_, name] = split(step.name);
+  const auto [namespace_, name] = step.key();
   json::Value object = object_of("jobs", namespace_, name);
   json::Value& metadata = object["metadata"];
   json::Value& labels = metadata["labels"];
@@ -208,7 +175,7 @@ void People::add_job(const Step& step) {
 }
 
 void People::change_job(const Step& step) {
-  const auto [namespace_, name] = split(step.name);
+  const auto [namespace_, name] = step.key();
   if (cluster_.find("jobs", namespace_, name) == nullptr) return;
   json::Value patch;
   if (step.verb == "suspend") {
@@ -224,7 +191,7 @@ void People::change_job(const Step& step) {
 }
 
 void People::change_workload(const Step& step) {
-  const auto [namespace_, name] = split(step.name);
+  const auto [namespace_, name] = step.key();
   const json::Value* job = cluster_.find("jobs", namespace_, name);
   const json::Value* workload = job == nullptr ? nullptr : workload_of(cluster_, *job);
   if (workload == nullptr) return;
@@ -278,7 +245,7 @@ void People::scribble(const json::Value& workload, const std::string& what) {
 }
 
 void People::hold(const Step& step) {
-  const auto [namespace_, name] = split(step.name);
+  const auto [namespace_, name] = step.key();
   const json::Value* job = cluster_.find("jobs", namespace_, name);
   const std::string plural = step.get("of", "jobs");
   const json::Value* object =
@@ -309,18 +276,15 @@ void People::let_go() {
 
 void People::touch(const wire::Request& request) {
   const auto path = wire::parse_resource_path(request.path);
-  if (!path || path->name.empty()) return;
-  for (const Kind& kind : kKinds) {
-    if (path->resource != kind.plural) continue;
-    json::Value patch;
-    patch.at_path({"metadata", "labels", "touched"}) = std::to_string(++touches_);
-    merge(kind.plural, path->namespace_, path->name, patch);
-  }
+  if (!path || path->name.empty() || !cluster_.looks_at(path->resource)) return;
+  json::Value patch;
+  patch.at_path({"metadata", "labels", "touched"}) = std::to_string(++touches_);
+  merge(path->resource.c_str(), path->namespace_, path->name, patch);
 }
 
 bool People::act(const Step& step) {
   const std::string& verb = step.verb;
-  const auto [namespace_, name] = split(step.name);
+  const auto [namespace_, name] = step.key();
   if (verb == "queue") {
     add_queue(step);
   } else if (verb == "cohort") {

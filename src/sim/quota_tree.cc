@@ -4,14 +4,6 @@
 #include <set>
 
 namespace kueue::sim {
-namespace {
-
-int64_t of(const Amounts& amounts, const Amounts::key_type& key) {
-  auto found = amounts.find(key);
-  return found == amounts.end() ? 0 : found->second;
-}
-
-}  // namespace
 
 Quota quota_of(const json::Value& object) {
   Quota quota;
@@ -37,8 +29,7 @@ Quota quota_of(const json::Value& object) {
 }
 
 bool is_active(const Cluster& cluster, const json::Value& queue) {
-  const std::string_view policy = queue.get_string({"spec", "stopPolicy"}, "None");
-  if (deleting(queue) || (policy != "None" && !policy.empty())) return false;
+  if (deleting(queue) || stopped(queue)) return false;
   if (const json::Value* checks =
           queue.find_path({"spec", "admissionChecksStrategy", "admissionChecks"}))
     for (const json::Value& check : checks->as_array())

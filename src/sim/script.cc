@@ -28,6 +28,11 @@ std::vector<std::string> words_of(std::string_view line) {
 
 }  // namespace
 
+std::pair<std::string, std::string> Step::key() const {
+  const size_t slash = name.find('/');
+  if (slash == std::string::npos) return {"", name};
+  return {name.substr(0, slash), name.substr(slash + 1)};
+}
 std::string Step::get(std::string_view key, std::string_view fallback) const {
   auto found = arguments.find(key);
   return found == arguments.end() ? std::string(fallback) : found->second;

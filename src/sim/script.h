@@ -15,6 +15,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -29,6 +30,8 @@ struct Step {
   std::string name;  // "" when the verb has none
   Arguments arguments;
 
+  // Namespace and name of a name NAMESPACE/NAME; without a slash the first is "".
+  std::pair<std::string, std::string> key() const;
   std::string get(std::string_view key, std::string_view fallback = "") const;
   int64_t number_of(std::string_view key, int64_t fallback) const;
 };

@@ -177,17 +177,20 @@ void World::act(const Step& step) {
   Program* about = program(step.name);
   if (about == nullptr) {
     if (step.verb == "scribble") {
-      const size_t slash = step.name.find('/');
-      const json::Value* job =
-          cluster_.find("jobs", step.name.substr(0, slash), step.name.substr(slash + 1));
+      const auto [namespace_, name] = step.key();
+      const json::Value* job = cluster_.find("jobs", namespace_, name);
       const json::Value* workload = job == nullptr ? nullptr : workload_of(cluster_, *job);
       if (workload != nullptr && step.get("what") != "foreign")
         checks_.expect_nonsense(uid_of(*workload));
     }
-    people_.act(step);
+    // A script that does not say what it means would pass for ever.
+    if (!people_.act(step)) checks_.fail("no such verb, or no such manager", write_step(step));
     return;
   }
   if (step.verb == "weather") return weather(*about, step);
+  constexpr std::string_view kVerbs[] = {"kill", "cut", "jump", "freeze"};
+  if (std::find(std::begin(kVerbs), std::end(kVerbs), step.verb) == std::end(kVerbs))
+    return checks_.fail("no such verb of managers", write_step(step));
   if (!about->manager) return;
   if (step.verb == "kill") {
     about->away = Duration::millis(step.number_of("away-ms", 0));

@@ -13,6 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "scenarios" / "player"))
 
 import _server  # noqa: E402
+from _tally import check  # noqa: E402
 from kube import Kubeconfig  # noqa: E402
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -103,11 +104,6 @@ class Raw:
     def alive(self):
         answer = self.send("GET", "/readyz")
         check(answer.status == 200, f"/readyz says {answer.status} {answer.text[:200]}")
-
-
-def check(truth, text):
-    if not truth:
-        raise AssertionError(text)
 
 
 def refused(answer, status, *words, reason=None):

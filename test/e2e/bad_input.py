@@ -9,8 +9,6 @@ import argparse
 import os
 import shutil
 import sys
-import time
-import traceback
 
 sys.dont_write_bytecode = True
 
@@ -20,26 +18,16 @@ import _faults_connections  # noqa: E402
 import _faults_folders  # noqa: E402
 import _faults_requests  # noqa: E402
 import _server  # noqa: E402
+import _tally  # noqa: E402
 
 
-class Tally:
+class Tally(_tally.Tally):
     def __init__(self, only):
-        self.only, self.passed, self.failed, self.skipped = only, 0, 0, 0
+        super().__init__()
+        self.only = only
 
     def wants(self, test):
         return not self.only or self.only in test.__name__
-
-    def play(self, test, *arguments):
-        started = time.monotonic()
-        try:
-            test(*arguments)
-            self.passed += 1
-            print(f"ok      {test.__name__} ({time.monotonic() - started:.1f} s)", flush=True)
-        except Exception as error:
-            self.failed += 1
-            print(f"FAILED  {test.__name__} ({time.monotonic() - started:.1f} s): {error}", flush=True)
-            if not isinstance(error, AssertionError):
-                traceback.print_exc(file=sys.stdout)
 
     def on_one_server(self, args, tests, setup, *flags):
         """Tests that share a server: after each of them it must be the same process, and ready."""
@@ -64,10 +52,6 @@ class Tally:
             if self.wants(test):
                 self.play(test, args)
 
-    def skip(self, name, why):
-        self.skipped += 1
-        print(f"SKIPPED: {name}: {why}", flush=True)
-
 
 def main():
     parser = argparse.ArgumentParser()
@@ -91,8 +75,7 @@ def main():
         tally.alone(args, [_faults_folders.disk_full_by_mount])
     else:
         tally.skip("disk_full_by_mount", "needs root and mount")
-    print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
-    return 1 if tally.failed else 0
+    return tally.end()
 
 
 if __name__ == "__main__":

@@ -15,16 +15,17 @@ import pathlib
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import traceback
 
 sys.dont_write_bytecode = True
 
 import _server  # noqa: E402
+from _tally import Tally, check  # noqa: E402
 import crosscheck  # noqa: E402 (before the player's modules: it knows where they are)
 from kube import Client, ClusterCache, Kubeconfig, object_path  # noqa: E402
 
@@ -126,11 +127,6 @@ class Stage:
         self.cache.stop()
         self.kubelet.stop()
         self.stage.manager.stop()
-
-
-def check(truth, text):
-    if not truth:
-        raise AssertionError(text)
 
 
 # ---- queues, by kubectl
@@ -266,24 +262,24 @@ def certificate_rotated_under_load(s):
     folder = s.stage.webhooks and pathlib.Path(s.stage.base["webhook"]["certDir"])
     port = s.stage.configuration["webhook"]["port"]
 
-    def serial():
-        import ssl
-        pem = ssl.get_server_certificate(("127.0.0.1", port))
-        return pem
-    before, problems = serial(), []
+    def served():
+        return ssl.get_server_certificate(("127.0.0.1", port))
+
+    def openssl(*words):
+        subprocess.run(["openssl", *words], cwd=made, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+    before, problems = served(), []
     loader = threading.Thread(target=lambda: problems.extend(make_load(s, "rotated", LOAD)))
     loader.start()
     for name in ("tls.csr", "tls.key", "tls.crt"):
         (folder / name).rename(folder / f"old-{name}")
     made = pathlib.Path(tempfile.mkdtemp(dir=folder.parent))
-    run = lambda *words: subprocess.run(["openssl", *words], cwd=made, check=True, stdin=subprocess.DEVNULL, capture_output=True)  # noqa: E731
-    run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=again", "-keyout", "tls.key", "-out", "tls.csr")
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=again", "-keyout", "tls.key", "-out", "tls.csr")
     (made / "extensions").write_text("extendedKeyUsage=serverAuth\nsubjectAltName=IP:127.0.0.1,DNS:localhost\n")
-    run("x509", "-req", "-in", "tls.csr", "-CA", str(folder / "ca.crt"), "-CAkey", str(folder / "ca.key"), "-CAcreateserial", "-days", "3",
+    openssl("x509", "-req", "-in", "tls.csr", "-CA", str(folder / "ca.crt"), "-CAkey", str(folder / "ca.key"), "-CAcreateserial", "-days", "3",
         "-out", "tls.crt", "-extfile", "extensions")
     for name in ("tls.key", "tls.crt"):
         shutil.copy(made / name, folder / name)
-    s.wait(lambda: serial() != before, "the new certificate to be served", 90)
+    s.wait(lambda: served() != before, "the new certificate to be served", 90)
     loader.join()
     check(not problems, f"{len(problems)} requests failed: {problems[:3]}")
     check(not make_load(s, "rotated", LOAD + 20), "requests fail with the new certificate")
@@ -320,27 +316,17 @@ def real(_, __):
 
 
 def play(server, start, kueue, kubectl, only):
-    """(passed, failed) of every scenario on one server."""
-    passed = failed = 0
+    """The Tally of every scenario on one server."""
+    tally = Tally(f"{server}: ")
     with tempfile.TemporaryDirectory(prefix="kueue-kubectl-") as work, start(kueue, work) as (kubeconfig, restart):
         stage = Stage(kueue, kubectl, kubeconfig, work, restart)
         try:
             for scenario in SCENARIOS:
-                if only not in scenario.__name__:
-                    continue
-                started = time.monotonic()
-                try:
-                    scenario(stage)
-                    passed += 1
-                    print(f"ok      {server}: {scenario.__name__} ({time.monotonic() - started:.1f} s)", flush=True)
-                except Exception as error:
-                    failed += 1
-                    print(f"FAILED  {server}: {scenario.__name__} ({time.monotonic() - started:.1f} s): {error}", flush=True)
-                    if not isinstance(error, AssertionError):
-                        traceback.print_exc(file=sys.stdout)
+                if only in scenario.__name__:
+                    tally.play(scenario, stage)
         finally:
             stage.close()
-    return passed, failed
+    return tally
 
 
 def main():
@@ -357,9 +343,7 @@ def main():
     servers = [(name, start) for name, start in (("embedded", embedded), ("real", real)) if args.server in (name, "all")]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:  # most of the time is waiting
         outcomes = list(pool.map(lambda one: play(*one, os.path.abspath(args.kueue), str(binaries / "kubectl"), args.only), servers))
-    passed, failed = (sum(column) for column in zip(*outcomes))
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    return sum(outcomes, Tally()).end()
 
 
 if __name__ == "__main__":

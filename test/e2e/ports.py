@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
 sys.dont_write_bytecode = True
 
@@ -28,6 +27,7 @@ import _server  # noqa: E402
 from _faults import CLUSTER_QUEUES, FLAVORS, JOBS, LOCAL_QUEUES, Raw, check, cluster_queue, flavor, insecure, job, local_queue, wait  # noqa: E402
 from _faults_cluster import make_certificate  # noqa: E402
 from _faults_connections import received  # noqa: E402
+from _tally import Skipped, Tally  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SLOW_CONNECTIONS = 200
@@ -312,10 +312,6 @@ def reload_says_what_it_does(world):
     world.config_file.write_text(json.dumps(world.config))
 
 
-class Skipped(Exception):
-    pass
-
-
 TESTS = [garbage, malformed, oversized, slow, unauthenticated, foreign_certificate, bad_reviews, metrics_are_clean, profile_is_read_by_pprof,
          reload_says_what_it_does]
 
@@ -330,32 +326,17 @@ def main():
     if shutil.which("openssl") is None:
         print(f"SKIPPED: certificates are made by the program openssl\n0 passed, 0 failed, {len(tests)} skipped")
         return 0
-    passed = failed = skipped = 0
+    tally = Tally()
     with contextlib.ExitStack() as stack:
         world = World(args, stack)
         before = world.memory_mib()
         for test in tests:
-            started = time.monotonic()
-            try:
-                test(world)
-                world.alive()
-                passed += 1
-                print(f"ok      {test.__name__} ({time.monotonic() - started:.1f} s)", flush=True)
-            except Skipped as why:
-                skipped += 1
-                print(f"SKIPPED: {test.__name__}: {why}", flush=True)
-            except Exception as error:
-                failed += 1
-                print(f"FAILED  {test.__name__}: {error}", flush=True)
-                if not isinstance(error, AssertionError):
-                    traceback.print_exc(file=sys.stdout)
+            tally.play(test, world, afterwards=world.alive)
         grown = {pid: mib - before[pid] for pid, mib in world.memory_mib().items()}
         print(f"resident memory grew by {', '.join(f'{mib:.0f} MiB' for mib in grown.values())}")
         if max(grown.values()) > GROWTH_MIB:
-            failed += 1
-            print(f"FAILED  memory: more than {GROWTH_MIB} MiB")
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+            tally.fail("memory", f"more than {GROWTH_MIB} MiB")
+    return tally.end()
 
 
 if __name__ == "__main__":

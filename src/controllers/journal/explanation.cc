@@ -18,8 +18,6 @@ constexpr std::string_view kApiVersion = "visibility.kueue.x-k8s.io/v1beta2";
 // How long a Pod of the playground runs: its stand-in for a kubelet goes by it.
 constexpr std::string_view kRunForAnnotation = "kueue-cpp.dev/run-for";
 
-std::string key_text(const engine::Key& key) { return key.text(); }
-
 // The time that Pods say they run, when all of them say so.
 std::optional<Duration> announced_time(const v1beta2::Workload& workload) {
   std::optional<Duration> longest;
@@ -163,7 +161,7 @@ class Explainer {
   void add_waiting() {
     if (look_.position.has_value()) {
       Value before = Value::array();
-      for (const engine::Key& key : look_.before) before.as_array().emplace_back(key_text(key));
+      for (const engine::Key& key : look_.before) before.as_array().emplace_back(key.text());
       out_["position"] = Value::object({{"clusterQueue", look_.position->position_in_cluster_queue},
                                         {"localQueue", look_.position->position_in_local_queue},
                                         {"waiting", look_.waiting},
@@ -185,7 +183,7 @@ class Explainer {
       const auto victim =
           context_.stores->workloads.get({entry.other.namespace_, entry.other.name});
       if (victim == nullptr || !has_reservation(*victim) || !is_evicted(*victim)) continue;
-      Value one = Value::object({{"workload", key_text(entry.other)},
+      Value one = Value::object({{"workload", entry.other.text()},
                                  {"since", format_time(transition_time(*victim, kEvicted))}});
       const bool known =
           std::any_of(list.as_array().begin(), list.as_array().end(), [&](const Value& each) {
@@ -212,7 +210,7 @@ class Explainer {
       Instant at = *look_.start.at;
       std::string basis = look_.start.after.empty() ? "its quota is free" : "";
       for (const engine::Key& key : look_.start.after)
-        basis += (basis.empty() ? "the known ends of " : ", ") + key_text(key);
+        basis += (basis.empty() ? "the known ends of " : ", ") + key.text();
       if (look_.start.before > 0)
         basis += "; " + std::to_string(look_.start.before) + " of its queue go before it";
       if (const auto until = backoff(); until.has_value() && *until > at) {
@@ -235,7 +233,7 @@ class Explainer {
         one["count"] = static_cast<int64_t>(entry.count);
         one["lastTime"] = format_time(entry.last);
       }
-      if (!entry.other.name.empty()) one["workload"] = key_text(entry.other);
+      if (!entry.other.name.empty()) one["workload"] = entry.other.text();
       one["message"] = entry.text;
       entries.as_array().push_back(std::move(one));
     }

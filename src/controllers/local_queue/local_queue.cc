@@ -101,14 +101,21 @@ void LocalQueueReconciler::report_by_workload_labels(const v1beta2::LocalQueue& 
   metrics::Metrics& m = *context_.metrics;
   const metrics::LabelValues about{queue.metadata.name, queue.metadata.namespace_};
   WorkloadCounts waiting(*context_.options), aside(*context_.options), admitted(*context_.options);
-  for (const auto& object : context_.stores->workloads.by_index(
-           kByQueue, queue.metadata.namespace_ + "/" + queue.metadata.name)) {
-    const engine::Key key{object->metadata.namespace_, object->metadata.name};
-    const auto place =
-        context_.admission->ask([&](const engine::State& state) { return state.place(key); });
-    if (place == engine::WorkloadPlace::kActive || place == engine::WorkloadPlace::kInadmissible)
-      (active && place == engine::WorkloadPlace::kActive ? waiting : aside).add(object->metadata);
-    if (is_admitted(*object) && !is_finished(*object)) admitted.add(object->metadata);
+  const auto objects = context_.stores->workloads.by_index(
+      kByQueue, queue.metadata.namespace_ + "/" + queue.metadata.name);
+  const auto places = context_.admission->ask([&](const engine::State& state) {
+    std::vector<engine::WorkloadPlace> out;
+    for (const auto& object : objects)
+      out.push_back(state.place({object->metadata.namespace_, object->metadata.name}));
+    return out;
+  });
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const v1beta2::Workload& workload = *objects[i];
+    if (places[i] == engine::WorkloadPlace::kActive ||
+        places[i] == engine::WorkloadPlace::kInadmissible)
+      (active && places[i] == engine::WorkloadPlace::kActive ? waiting : aside)
+          .add(workload.metadata);
+    if (is_admitted(workload) && !is_finished(workload)) admitted.add(workload.metadata);
   }
   waiting.report(m.local_queue_pending_workloads, {about[0], about[1], "active"});
   aside.report(m.local_queue_pending_workloads, {about[0], about[1], "inadmissible"});
