@@ -13,6 +13,7 @@
 #include "apiserver/sqlite_log.h"
 #include "apiserver/store.h"
 #include "apiserver/testing.h"
+#include "base/files.h"
 #include "json/json.h"
 
 namespace kueue::apiserver {
@@ -103,6 +104,36 @@ TEST(Persistence, ARowThatTheDiskChangedIsRefused) {
   EXPECT_NE(server.error().message.find("default/x of"), std::string::npos)
       << server.error().message;
   EXPECT_NE(server.error().message.find("checksum"), std::string::npos);
+}
+
+// Otherwise a replaced row would stay beside its successor, and a removed one would be back.
+TEST(Persistence, AnIndexThatTheDiskChangedIsRefused) {
+  TempFolder folder;
+  {
+    auto server = Server::open(folder_options(folder.path()));
+    ASSERT_TRUE(server.ok());
+    Client client(**server);
+    client.post(kMaps, config_map("x"));
+  }
+  edit_database(folder.path(), "PRAGMA wal_checkpoint(TRUNCATE)");
+  const std::string file = folder.path() + "/state.db";
+  auto read = read_file(file);
+  ASSERT_TRUE(read.ok());
+  std::string bytes = std::move(*read);
+  // The key in the row is followed by the row's value, the one in the index is not.
+  constexpr std::string_view kKey = "/configmapsdefault/x";
+  size_t changed = 0;
+  for (size_t at = bytes.find(kKey); at != std::string::npos; at = bytes.find(kKey, at + 1)) {
+    if (bytes.substr(at + kKey.size(), 64).find('{') != std::string::npos) continue;
+    bytes[at + kKey.size() - 1] = 'y';
+    ++changed;
+  }
+  ASSERT_EQ(changed, 1u);
+  std::ofstream(file, std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  auto server = Server::open(folder_options(folder.path()));
+  ASSERT_FALSE(server.ok());
+  EXPECT_NE(server.error().message.find("index"), std::string::npos) << server.error().message;
 }
 
 TEST(Persistence, AFolderOfFormatOneIsTakenOver) {

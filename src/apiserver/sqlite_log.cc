@@ -50,6 +50,15 @@ int64_t row_sum(std::string_view collection, std::string_view key, uint64_t revi
   return sum.value();
 }
 
+// Of a row's place: what the table and its index both hold.
+uint64_t place_sum(std::string_view collection, std::string_view key, int64_t row) {
+  Checksum sum;
+  sum.add(collection);
+  sum.add(key);
+  sum.add_number(static_cast<uint64_t>(row));
+  return static_cast<uint64_t>(sum.value());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SqliteLog>> SqliteLog::open(const std::string& folder) {
@@ -175,10 +184,11 @@ Result<void> SqliteLog::load(
     const std::function<void(const Row&)>& row,
     const std::function<void(std::string_view key, std::string_view value)>& meta) {
   sqlite3_stmt* query = nullptr;
-  if (sqlite3_prepare_v2(db_, "SELECT collection,key,revision,value,sum FROM objects", -1, &query,
-                         nullptr) != SQLITE_OK)
+  if (sqlite3_prepare_v2(db_, "SELECT collection,key,revision,value,sum,rowid FROM objects", -1,
+                         &query, nullptr) != SQLITE_OK)
     return error("load objects");
   int stepped = 0;
+  places_ = 0;
   while ((stepped = sqlite3_step(query)) == SQLITE_ROW) {
     Row read{.collection = column_text(query, 0),
              .key = column_text(query, 1),
@@ -189,6 +199,8 @@ Result<void> SqliteLog::load(
                          sqlite3_column_int64(query, 4)
                      ? Sum::kRight
                      : Sum::kWrong;
+    // A sum has no order, and the index has another one than the table.
+    places_ += place_sum(read.collection, read.key, sqlite3_column_int64(query, 5));
     row(read);
   }
   sqlite3_finalize(query);
@@ -199,6 +211,34 @@ Result<void> SqliteLog::load(
     meta(column_text(query, 0), column_text(query, 1));
   sqlite3_finalize(query);
   if (stepped != SQLITE_DONE) return error("load meta");
+  return {};
+}
+
+Result<void> SqliteLog::check_index() const {
+  sqlite3_stmt* query = nullptr;
+  // The index alone answers this.
+  if (sqlite3_prepare_v2(db_, "SELECT collection,key,rowid FROM objects ORDER BY collection,key",
+                         -1, &query, nullptr) != SQLITE_OK)
+    return error("check the index");
+  uint64_t places = 0;
+  bool in_order = true;
+  std::string last_collection;
+  std::string last_key;
+  bool first = true;
+  int stepped = 0;
+  while ((stepped = sqlite3_step(query)) == SQLITE_ROW) {
+    const std::string_view collection = column_text(query, 0);
+    const std::string_view key = column_text(query, 1);
+    places += place_sum(collection, key, sqlite3_column_int64(query, 2));
+    const int order = first ? -1 : std::string_view(last_collection).compare(collection);
+    in_order = in_order && (order < 0 || (order == 0 && last_key < key));
+    first = false;
+    if (order != 0) last_collection = collection;
+    last_key = key;
+  }
+  sqlite3_finalize(query);
+  if (stepped != SQLITE_DONE) return error("check the index");
+  if (places != places_ || !in_order) return damaged("its index does not match its rows");
   return {};
 }
 
@@ -225,6 +265,9 @@ Result<void> SqliteLog::write(const std::vector<Write>& writes, uint64_t revisio
       sqlite3_bind_int64(statement, 5, row_sum(*w.collection, *w.key, w.revision, *w.value));
     }
     result = step_done(statement, "write");
+    // What is removed is there, unless the index does not find it; then it would be back later.
+    if (result.ok() && w.value == nullptr && sqlite3_changes(db_) != 1)
+      result = damaged(*w.key + " of " + *w.collection + " is not found");
     if (!result.ok()) break;
   }
   if (result.ok()) result = set_meta("revision", std::to_string(revision));

@@ -37,6 +37,9 @@ class SqliteLog {
   };
   Result<void> load(const std::function<void(const Row&)>& row,
                     const std::function<void(std::string_view key, std::string_view value)>& meta);
+  // After load(). kUnavailable: the index by which rows are found when they are replaced or removed
+  // is not that of the rows that were loaded, or rows are missing.
+  Result<void> check_index() const;
 
   // One transaction; a value that is null removes.
   struct Write {
@@ -67,6 +70,7 @@ class SqliteLog {
   sqlite3_stmt* remove_ = nullptr;
   sqlite3_stmt* meta_ = nullptr;
   int lock_ = -1;
+  uint64_t places_ = 0;  // checksum of where the loaded rows are
   std::string folder_;
 };
 

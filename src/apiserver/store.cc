@@ -105,6 +105,7 @@ Result<std::unique_ptr<Store>> Store::open(std::unique_ptr<SqliteLog> log, Publi
           }
         }));
     if (!damaged.empty()) return store->log_->damaged(damaged);
+    KUEUE_TRY(store->log_->check_index());
   }
   store->loaded_revision_ = newest;
   store->first_revision_ = newest == 0 ? 1 : newest + kRevisionGap;

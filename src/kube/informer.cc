@@ -133,9 +133,12 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
       }
   }
 
-  // The lock is held. False when the store has this version or a newer one.
-  bool put(Made made) {
-    if (auto grave = graves.find(made.key); grave != graves.end()) {
+  // The lock is held. False when the store has this version or a newer one. `listed_at`: the
+  // version of the list it is from, 0 = it is from elsewhere. A list shows the newest there is at
+  // its version, so what we know from before and it does not is no more: the server was put back
+  // to an older state.
+  bool put(Made made, uint64_t listed_at = 0) {
+    if (auto grave = graves.find(made.key); grave != graves.end() && grave->second > listed_at) {
       if (made.held.version != 0 && made.held.version <= grave->second) return false;
     }
     auto [node, fresh] = store.try_emplace(std::move(made.key));
@@ -143,7 +146,8 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
     if (fresh) {
       notices.push_back({nullptr, made.held.object});
     } else {
-      if (held.version >= made.held.version && made.held.version != 0) return false;
+      const bool gone = held.version > made.held.version && held.version <= listed_at;
+      if (held.version >= made.held.version && made.held.version != 0 && !gone) return false;
       if (held.uid == made.held.uid) {
         notices.push_back({held.object, made.held.object});
       } else {  // deleted and made again
@@ -170,6 +174,14 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
     if (graves_by_age.size() <= kGraves) return;
     graves.erase(graves_by_age.front());
     graves_by_age.pop_front();
+  }
+
+  // The lock is held. The versions we know are of a time that the server has forgotten.
+  void go_back_to(uint64_t version) {
+    for (auto& [key, held] : store) held.version = 0;
+    graves.clear();
+    graves_by_age.clear();
+    seen = version;
   }
 
   void ask_for_drain() {  // the lock is held
@@ -250,6 +262,7 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
   struct Listing {
     ListOptions page;           // the fetching task's
     std::set<ObjectKey> found;  // the strand's
+    bool begins = true;         // the strand's: no page was taken
     int ahead = 0;              // pages fetched and not taken
     bool waits = false;         // for the strand to catch up
   };
@@ -305,13 +318,15 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
         report(made.error());
     }
     const bool last = page->continue_token.empty();
+    const uint64_t number = version_number(page->resource_version);
     std::deque<Notice> told;
     bool more = false;
     {
       std::lock_guard lock(mutex);
+      if (std::exchange(listing->begins, false) && number != 0 && number < seen) go_back_to(number);
       for (Made& made : found) {
         listing->found.insert(made.key);
-        put(std::move(made));
+        put(std::move(made), number);
       }
       if (last) end_list(*listing, page->resource_version);
       told.swap(notices);

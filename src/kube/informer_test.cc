@@ -147,6 +147,37 @@ TEST_F(InformerTest, EventsThatComeAgainOrLateDoNotBringBackTheDead) {
   EXPECT_EQ(take_log(), "+a9 ");
 }
 
+// Somebody puts a copy of its data back under a running server.
+TEST_F(InformerTest, FollowsAServerThatWasPutBackToAnOlderState) {
+  const struct {
+    const char* name;
+    int seen;    // what the watch tells of before
+    int listed;  // where the server is afterwards
+  } cases[] = {{"and then went on", 30, 1000}, {"and is not as far as it was", 2000, 25}};
+  const std::string old_state = thing("a", 10) + "," + thing("b", 11) + "," + thing("c", 12);
+  set_list(20, old_state);
+  informer.start();
+  executor.run_until_idle();
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    stream().event("MODIFIED", thing("a", c.seen, "blue"));
+    stream().event("DELETED", thing("b", c.seen + 1));
+    stream().event("ADDED", thing("d", c.seen + 2));
+    executor.run_until_idle();
+    EXPECT_EQ(informer.get({"n", "b"}), nullptr);
+    set_list(c.listed, old_state);
+    stream().event("ERROR", R"({"kind":"Status","reason":"Expired","code":410})");
+    executor.advance(Duration::seconds(1));
+    EXPECT_EQ(informer.get({"n", "a"})->color, "red");
+    EXPECT_NE(informer.get({"n", "b"}), nullptr);
+    EXPECT_EQ(informer.get({"n", "c"})->color, "red");
+    EXPECT_EQ(informer.get({"n", "d"}), nullptr);
+    // Own writes count from where the server is.
+    informer.core().absorb(*json::parse(thing("c", c.listed + 1, "green")));
+    EXPECT_EQ(informer.get({"n", "c"})->color, "green");
+  }
+}
+
 TEST_F(InformerTest, BacksOff) {
   list_error = make_error(ErrorCode::kForbidden, "no");
   informer.start();
