@@ -24,6 +24,14 @@ struct Id {
   auto operator<=>(const Id&) const = default;
 };
 
+template <typename IdType>
+std::vector<IdType> first_ids(size_t count) {
+  std::vector<IdType> out;
+  out.reserve(count);
+  for (size_t i = 0; i < count; ++i) out.push_back(IdType(i));
+  return out;
+}
+
 // A vector whose index is an Id type. Elements are never moved to another index.
 template <typename IdType, typename T>
 class IndexVec {
@@ -47,12 +55,7 @@ class IndexVec {
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }
   // All ids in use, in index order.
-  std::vector<IdType> ids() const {
-    std::vector<IdType> out;
-    out.reserve(items_.size());
-    for (size_t i = 0; i < items_.size(); ++i) out.push_back(IdType(i));
-    return out;
-  }
+  std::vector<IdType> ids() const { return first_ids<IdType>(items_.size()); }
 
  private:
   std::vector<T> items_;
@@ -79,6 +82,8 @@ class PieceVec {
   }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  // All ids in use, in index order.
+  std::vector<IdType> ids() const { return first_ids<IdType>(size_); }
 
  private:
   static constexpr size_t kPiece = 256;

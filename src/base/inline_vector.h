@@ -3,7 +3,6 @@
 // safe.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -13,16 +12,20 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/vector_face.h"
+
 namespace kueue {
 
 template <typename T, size_t N>
-class InlineVector {
+class InlineVector : public VectorFace<InlineVector<T, N>, T> {
+  using Face = VectorFace<InlineVector<T, N>, T>;
   static_assert(std::is_trivially_copy_constructible_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
-  using value_type = T;
-  using iterator = T*;
-  using const_iterator = const T*;
+  using Face::begin;
+  using Face::end;
+  using Face::erase;
+  using Face::insert;
 
   InlineVector() : heap_(nullptr) {}
   InlineVector(std::initializer_list<T> items) : InlineVector(items.begin(), items.end()) {}
@@ -45,19 +48,8 @@ class InlineVector {
   ~InlineVector() { release(); }
 
   size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
   T* data() { return capacity_ > N ? heap_ : reinterpret_cast<T*>(inside_); }
   const T* data() const { return capacity_ > N ? heap_ : reinterpret_cast<const T*>(inside_); }
-  T* begin() { return data(); }
-  T* end() { return data() + size_; }
-  const T* begin() const { return data(); }
-  const T* end() const { return data() + size_; }
-  T& operator[](size_t i) { return data()[i]; }
-  const T& operator[](size_t i) const { return data()[i]; }
-  T& front() { return *begin(); }
-  const T& front() const { return *begin(); }
-  T& back() { return end()[-1]; }
-  const T& back() const { return end()[-1]; }
 
   void reserve(size_t count) {
     if (count <= capacity_) return;
@@ -87,12 +79,6 @@ class InlineVector {
     if constexpr (std::random_access_iterator<It>) reserve(static_cast<size_t>(last - first));
     for (; first != last; ++first) emplace_back(*first);
   }
-  T* insert(const T* before, const T& item) {
-    auto at = static_cast<size_t>(before - begin());
-    emplace_back(item);
-    std::rotate(begin() + at, end() - 1, end());
-    return begin() + at;
-  }
   template <typename... Args>
   T* emplace(const T* before, Args&&... args) {
     return insert(before, T(std::forward<Args>(args)...));
@@ -100,11 +86,6 @@ class InlineVector {
   T* erase(T* first, T* last) {
     size_ = static_cast<uint32_t>(std::move(last, end(), first) - begin());
     return first;
-  }
-  T* erase(T* at) { return erase(at, at + 1); }
-
-  bool operator==(const InlineVector& other) const {
-    return std::equal(begin(), end(), other.begin(), other.end());
   }
 
  private:
@@ -132,14 +113,5 @@ class InlineVector {
     alignas(T) unsigned char inside_[N * sizeof(T)];
   };
 };
-
-// As for std::vector.
-template <typename T, size_t N, typename Predicate>
-size_t erase_if(InlineVector<T, N>& vector, Predicate predicate) {
-  T* kept = std::remove_if(vector.begin(), vector.end(), predicate);
-  auto gone = static_cast<size_t>(vector.end() - kept);
-  vector.erase(kept, vector.end());
-  return gone;
-}
 
 }  // namespace kueue

@@ -13,14 +13,19 @@
 #include <utility>
 #include <vector>
 
+#include "base/vector_face.h"
+
 namespace kueue {
 
 template <typename T>
-class SlimVector {
+class SlimVector : public VectorFace<SlimVector<T>, T> {
+  using Face = VectorFace<SlimVector<T>, T>;
+
  public:
-  using value_type = T;
-  using iterator = T*;
-  using const_iterator = const T*;
+  using Face::begin;
+  using Face::empty;
+  using Face::end;
+  using Face::erase;
 
   SlimVector() = default;
   SlimVector(std::initializer_list<T> items) : SlimVector(items.begin(), items.end()) {}
@@ -49,19 +54,8 @@ class SlimVector {
 
   size_t size() const { return head_ == nullptr ? 0 : head_->size; }
   size_t capacity() const { return head_ == nullptr ? 0 : head_->capacity; }
-  bool empty() const { return size() == 0; }
   T* data() { return items(head_); }
   const T* data() const { return items(head_); }
-  T* begin() { return data(); }
-  T* end() { return data() + size(); }
-  const T* begin() const { return data(); }
-  const T* end() const { return data() + size(); }
-  T& operator[](size_t i) { return data()[i]; }
-  const T& operator[](size_t i) const { return data()[i]; }
-  T& front() { return *begin(); }
-  const T& front() const { return *begin(); }
-  T& back() { return end()[-1]; }
-  const T& back() const { return end()[-1]; }
 
   void push_back(const T& item) { emplace_back(item); }
   void push_back(T&& item) { emplace_back(std::move(item)); }
@@ -99,13 +93,6 @@ class SlimVector {
     while (end() != kept) pop_back();
     return first;
   }
-  T* erase(T* at) { return erase(at, at + 1); }
-  T* insert(const T* before, T item) {
-    size_t at = static_cast<size_t>(before - begin());
-    emplace_back(std::move(item));
-    std::rotate(begin() + at, end() - 1, end());
-    return begin() + at;
-  }
   template <typename It>
   void assign(It first, It last) {
     *this = SlimVector(first, last);
@@ -114,9 +101,6 @@ class SlimVector {
     if (capacity() > size()) *this = SlimVector(*this);
   }
 
-  bool operator==(const SlimVector& other) const {
-    return std::equal(begin(), end(), other.begin(), other.end());
-  }
   bool operator<(const SlimVector& other) const {
     return std::lexicographical_compare(begin(), end(), other.begin(), other.end());
   }
@@ -150,14 +134,5 @@ class SlimVector {
 
   Head* head_ = nullptr;
 };
-
-// As for std::vector.
-template <typename T, typename Predicate>
-size_t erase_if(SlimVector<T>& vector, Predicate predicate) {
-  T* kept = std::remove_if(vector.begin(), vector.end(), predicate);
-  size_t gone = static_cast<size_t>(vector.end() - kept);
-  vector.erase(kept, vector.end());
-  return gone;
-}
 
 }  // namespace kueue

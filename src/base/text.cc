@@ -14,25 +14,20 @@ struct Text::Shared {
   std::string text;
 };
 
-namespace {
-
-// By the string of the value. Never destroyed: texts may outlive every static object.
-template <typename Shared>
-struct Table {
+// By the string of the value.
+struct Text::Table {
   std::mutex mutex;
   std::unordered_map<std::string_view, Shared*> texts;
 };
 
-}  // namespace
-
-template <typename Shared>
-static Table<Shared>& table() {
-  static auto* const kTable = new Table<Shared>();
+// Never destroyed: texts may outlive every static object.
+Text::Table& Text::table() {
+  static auto* const kTable = new Table();
   return *kTable;
 }
 
 Text::Shared* Text::take(std::string_view text) {
-  Table<Shared>& all = table<Shared>();
+  Table& all = table();
   std::lock_guard lock(all.mutex);
   if (auto it = all.texts.find(text); it != all.texts.end()) {
     it->second->holders.fetch_add(1, std::memory_order_relaxed);
@@ -52,7 +47,7 @@ void Text::drop(Shared* shared) {
   while (holders > 1)
     if (shared->holders.compare_exchange_weak(holders, holders - 1, std::memory_order_acq_rel))
       return;
-  Table<Shared>& all = table<Shared>();
+  Table& all = table();
   std::lock_guard lock(all.mutex);
   if (shared->holders.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   all.texts.erase(shared->text);

@@ -65,7 +65,9 @@ class Text {
 
  private:
   struct Shared;
+  struct Table;
   static const std::string kEmpty;
+  static Table& table();
   static Shared* take(std::string_view text);
   static void hold(Shared* shared);
   static void drop(Shared* shared);

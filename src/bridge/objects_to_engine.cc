@@ -231,6 +231,10 @@ engine::Admission from_api(const api::v1beta2::Admission& admission) {
   return out;
 }
 
+bool waits_for_pods_ready(const api::config::Configuration& config, const FeatureGates& gates) {
+  return config.wait_for_pods_ready.has_value() && !gates.on(Gate::kDisableWaitForPodsReady);
+}
+
 engine::Settings engine_settings(const api::config::Configuration& config,
                                  const FeatureGates& gates) {
   engine::Settings out;
@@ -254,7 +258,7 @@ engine::Settings engine_settings(const api::config::Configuration& config,
   }
   if (config.resources)
     out.ignore_undeclared = config.resources->quota_check_strategy == "IgnoreUndeclared";
-  if (config.wait_for_pods_ready && !gates.on(Gate::kDisableWaitForPodsReady)) {
+  if (waits_for_pods_ready(config, gates)) {
     out.block_admission = config.wait_for_pods_ready->block_admission.value_or(false);
     if (config.wait_for_pods_ready->requeuing_strategy)
       out.requeue_by_creation =

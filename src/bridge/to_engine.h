@@ -78,6 +78,8 @@ engine::Node to_engine(const api::core::Node& node);
 engine::Event to_engine(const api::core::Pod& pod);
 
 // Settings and request rules of a (defaulted) Configuration.
+// waitForPodsReady is in force: configured and not switched off by its gate.
+bool waits_for_pods_ready(const api::config::Configuration& config, const FeatureGates& gates);
 engine::Settings engine_settings(const api::config::Configuration& config,
                                  const FeatureGates& gates);
 RequestRules request_rules(const api::config::Configuration& config);

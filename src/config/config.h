@@ -52,9 +52,6 @@ std::vector<ErrorCause> validate_device_class_mappings(const json::Value& v1beta
 // depend on is off. Field "featureGates", the reason FieldValueInvalid.
 Result<FeatureGates> effective_gates(std::string_view flag, const json::Value& v1beta2);
 
-// waitForPodsReady is in force: configured and not switched off by its gate.
-bool wait_for_pods_ready_enabled(const json::Value& v1beta2, const FeatureGates& gates);
-
 // Framework names that integrations.frameworks may hold, in Kueue's order.
 std::span<const std::string_view> known_frameworks();
 

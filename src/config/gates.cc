@@ -76,9 +76,4 @@ Result<FeatureGates> effective_gates(std::string_view flag, const json::Value& c
   return gates;
 }
 
-bool wait_for_pods_ready_enabled(const json::Value& config, const FeatureGates& gates) {
-  const json::Value* wait = config.find("waitForPodsReady");
-  return wait != nullptr && wait->is_object() && !gates.on(Gate::kDisableWaitForPodsReady);
-}
-
 }  // namespace kueue::config

@@ -1,6 +1,7 @@
 #include "controllers/options.h"
 
 #include "api/config.h"
+#include "bridge/to_engine.h"
 #include "schema/codec.h"
 
 namespace kueue::controllers {
@@ -27,7 +28,7 @@ Result<Options> options_from(const api::config::Configuration& config, const Fea
     options.labels_to_copy = config.integrations->label_keys_to_copy;
   }
   options.wait_for_pods_ready.reset();
-  if (config.wait_for_pods_ready.has_value()) {
+  if (bridge::waits_for_pods_ready(config, gates)) {
     const auto& given = *config.wait_for_pods_ready;
     WaitForPodsReady& wait = options.wait_for_pods_ready.emplace();
     wait.timeout = given.timeout.value_or(wait.timeout);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "engine/testing/case_runner.h"
 #include "engine/testing/model_compare.h"
@@ -72,17 +71,12 @@ std::string smallest(std::vector<CaseLine> lines) {
   return play(lines);
 }
 
-uint32_t number(const char* name, uint32_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
-}
-
 // KUEUE_LAZY_WORLDS=20000 plays that many worlds, KUEUE_LAZY_SEED=N begins at another one.
 TEST(LazyCycles, LeaveNothingThatCouldBeAdmitted) {
-  const uint32_t first = number("KUEUE_LAZY_SEED", 1);
-  const uint32_t count = number("KUEUE_LAZY_WORLDS", kWorlds);
-  for (uint32_t seed = first; seed < first + count; ++seed) {
-    std::vector<CaseLine> lines = world_of(seed);
+  const size_t first = testing::number_from_environment("KUEUE_LAZY_SEED", 1);
+  const size_t count = testing::number_from_environment("KUEUE_LAZY_WORLDS", kWorlds);
+  for (size_t seed = first; seed < first + count; ++seed) {
+    std::vector<CaseLine> lines = world_of(static_cast<uint32_t>(seed));
     if (!play(lines).empty()) ADD_FAILURE() << "seed " << seed << "\n" << smallest(lines);
   }
 }

@@ -5,18 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdlib>
 #include <sstream>
 
 #include "engine/testing/model_compare.h"
 
 namespace kueue::engine {
 namespace {
-
-size_t number_from_environment(const char* name, size_t fallback) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
-}
 
 // One choice of each list, by a number in mixed radix.
 class Odometer {
@@ -76,8 +70,8 @@ std::vector<std::string> world(Odometer& o) {
 TEST(Model, AgreesOnSmallWorlds) {
   Odometer size(0);
   world(size);
-  const size_t every = number_from_environment("KUEUE_MODEL_EVERY", 23);
-  const size_t slice = number_from_environment("KUEUE_MODEL_SLICE", 0);
+  const size_t every = testing::number_from_environment("KUEUE_MODEL_EVERY", 23);
+  const size_t slice = testing::number_from_environment("KUEUE_MODEL_SLICE", 0);
   size_t played = 0;
   for (size_t i = slice % every; i < size.size(); i += every) {
     Odometer o(i);

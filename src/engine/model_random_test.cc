@@ -14,11 +14,6 @@
 namespace kueue::engine {
 namespace {
 
-size_t number_from_environment(const char* name, size_t fallback) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
-}
-
 // A broken invariant ends the process: a child runs the comparison, so that the world can still be
 // made smaller.
 testing::Comparison compare_in_child(const std::vector<std::string>& lines) {
@@ -66,8 +61,8 @@ TEST(Model, AgreesOnRandomWorlds) {
     EXPECT_EQ(testing::compare_with_model(lines).difference, "");
     return;
   }
-  const size_t wanted = number_from_environment("KUEUE_MODEL_EVENTS", 20'000);
-  const std::string seed = std::to_string(number_from_environment("KUEUE_MODEL_SEED", 20));
+  const size_t wanted = testing::number_from_environment("KUEUE_MODEL_EVENTS", 20'000);
+  const std::string seed = std::to_string(testing::number_from_environment("KUEUE_MODEL_SEED", 20));
   const std::string file = ::testing::TempDir() + "model_disagrees.case";
   ASSERT_EQ(setenv("RC_PARAMS", ("seed=" + seed + " max_success=1000000 max_size=160").c_str(), 1),
             0);

@@ -193,8 +193,8 @@ Snapshot take_snapshot(const State& state) {
     if (local.exists) out.local_queues.push_back(local.spec);
   std::sort(out.local_queues.begin(), out.local_queues.end(),
             [](const LocalQueue& a, const LocalQueue& b) { return a.key < b.key; });
-  for (size_t i = 0; i < world.workloads.size(); ++i)
-    if (WorkloadId id(i); world.record(id).object) out.workloads.push_back(workload_of(world, id));
+  for (WorkloadId id : world.workloads.ids())
+    if (world.record(id).object) out.workloads.push_back(workload_of(world, id));
   std::sort(out.workloads.begin(), out.workloads.end(),
             [](const SnapshotWorkload& a, const SnapshotWorkload& b) {
               return a.object->key < b.object->key;

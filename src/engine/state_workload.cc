@@ -128,17 +128,6 @@ bool only_texts_changed(const Workload& a, const Workload& b) {
          same_checks(a, b) && same_gates(a, b) && same_conditions(a, b);
 }
 
-// All that the digest is made of is the same.
-bool same_digest(const Workload& a, const Workload& b) {
-  return a.effective_priority() == b.effective_priority() && a.reclaimable == b.reclaimable &&
-         a.allowed_flavors == b.allowed_flavors &&
-         std::equal(a.pod_sets.begin(), a.pod_sets.end(), b.pod_sets.begin(), b.pod_sets.end(),
-                    [](const PodSet& x, const PodSet& y) {
-                      return x.name == y.name && x.count == y.count && x.min_count == y.min_count &&
-                             x.pod == y.pod && x.topology == y.topology;
-                    });
-}
-
 // Replaces the object and what is derived from it. The queue keys still point into `before`, which
 // the caller keeps.
 void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> next) {
@@ -167,7 +156,7 @@ void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> nex
     r.shapes = std::move(shapes);
   }
   Digest digest =
-      r.object && same_digest(*r.object, *next) ? r.digest : scheduling_digest(world, *next);
+      r.object && digests_alike(*r.object, *next) ? r.digest : scheduling_digest(world, *next);
   if (r.scan &&
       (!world.gate(Gate::kFlavorFungibilityPreserveScanProgress) || !(digest == r.digest)))
     r.scan.reset();

@@ -4,7 +4,7 @@
 #include <map>
 #include <memory>
 
-#include "engine/cycle/entry.h"
+#include "engine/explain/trial.h"
 #include "engine/flavor/assignment.h"
 #include "engine/topology/tree.h"
 
@@ -14,22 +14,6 @@ namespace {
 constexpr int kMostSteps = 400;      // assignments tried
 constexpr size_t kMostBefore = 100;  // waiting workloads before it
 constexpr size_t kMostNamed = 10;
-
-// Scans start at the first flavor while this lives, as they will when quota has come back.
-class FreshScans {
- public:
-  explicit FreshScans(World& world) : world_(world) {}
-  FreshScans(const FreshScans&) = delete;
-  FreshScans& operator=(const FreshScans&) = delete;
-  ~FreshScans() {
-    for (auto& [id, scan] : kept_) world_.record(id).scan = std::move(scan);
-  }
-  void start_over(WorkloadId id) { kept_.emplace_back(id, std::move(world_.record(id).scan)); }
-
- private:
-  World& world_;
-  std::vector<std::pair<WorkloadId, std::unique_ptr<ScanProgress>>> kept_;
-};
 
 // Something that holds quota and goes at a known time.
 struct Ending {
@@ -172,11 +156,8 @@ StartEstimate estimate_start(State& state, const Key& key, Instant now, const Ti
   const QueueId queue = record.queue;
   world.forest.settle();
   settle_topology(world);
-  Entry entry;
-  entry.head.id = id;
-  entry.queue = queue;
-  if (!may_be_nominated(world, entry))
-    return unknown(entry.message.empty() ? "its namespace is not known" : entry.message);
+  if (auto refused = why_not_nominated(world, id, queue))
+    return unknown(refused->empty() ? "its namespace is not known" : *refused);
   std::vector<WorkloadId> before;
   for (const PendingWorkload& one : state.pending(world.queues[queue].spec.name)) {
     if (one.key == key) return Player(world, id, queue, now, left).play(before);

@@ -5,38 +5,25 @@
 
 #include <map>
 
+#include "engine/testing/one_queue.h"
+
 namespace kueue::engine {
 namespace {
 
 constexpr Instant kNow{1'000'000'000'000};
 constexpr Duration kSecond = Duration::seconds(1);
 
-class EstimateTest : public testing::Test {
+class EstimateTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    state_.apply(NamespaceChanged{"ns", {}});
-    state_.apply(FlavorChanged{{"default", {}, {}, {}, ""}});
-  }
   void queue(QueueingStrategy strategy) {
-    ClusterQueue queue;
-    queue.name = "team";
+    ClusterQueue queue = testing::team_queue();
     queue.strategy = strategy;
-    queue.namespace_selector = LabelSelector();
-    queue.groups = {{{"cpu"}, {{"default", {{"cpu", Amount(4000), {}, {}}}}}}};
-    state_.apply(ClusterQueueChanged{queue});
-    state_.apply(LocalQueueChanged{{{"ns", "main"}, "team"}});
+    testing::make_team(state_, queue);
   }
   // `seconds` it runs at most, 0 = no limit.
   void add(const std::string& name, int64_t cpu, int64_t seconds) {
-    auto pod = std::make_shared<PodTemplate>();
-    pod->requests = pod->raw_requests = {{"cpu", cpu}};
-    pod->shape = std::to_string(cpu);
-    auto w = std::make_shared<Workload>();
-    w->key = {"ns", name};
-    w->uid = name;
-    w->queue_name = "main";
+    auto w = testing::team_workload(name, cpu);
     w->created = Instant{++created_};
-    w->pod_sets.push_back({"main", 1, {}, pod, {}});
     state_.apply(WorkloadChanged{w});
     if (seconds > 0) left_[w->key] = Duration::seconds(seconds);
   }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/cycle/entry.h"
 #include "engine/explain/quantity_text.h"
+#include "engine/explain/trial.h"
 #include "engine/preempt/preempt.h"
 #include "engine/preempt/simulate.h"
 #include "engine/queue/digest.h"
@@ -23,9 +23,9 @@ class Asker {
   void look(Why& out) {
     AssignOptions options;
     // All flavors, not only those that the next look would try.
-    std::unique_ptr<ScanProgress> scan = std::move(world_.record(id_).scan);
+    FreshScans scans(world_);
+    scans.start_over(id_);
     Assignment assignment = assign_flavors(overlay_, id_, queue_id_, options);
-    world_.record(id_).scan = std::move(scan);
     out.message = assignment.message(world_.object(id_));
     for (const PodSetResult& ps : assignment.pod_sets) {
       PodSetLook look;
@@ -215,12 +215,9 @@ Why explain(State& state, const Key& key) {
   }
   // Those with quota have been through all this.
   if (r.reservation) return out;
-  Entry entry;
-  entry.head.id = id;
-  entry.queue = queue;
-  const bool looked_at = may_be_nominated(world, entry);
+  const std::optional<std::string> refused = why_not_nominated(world, id, queue);
   Asker(world, id, queue).look(out);
-  if (!looked_at && !entry.message.empty()) out.message = entry.message;
+  if (refused && !refused->empty()) out.message = *refused;
   return out;
 }
 

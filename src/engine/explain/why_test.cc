@@ -3,34 +3,23 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/testing/one_queue.h"
+
 namespace kueue::engine {
 namespace {
 
 std::shared_ptr<const Workload> workload(const std::string& name, int64_t cpu, int64_t priority) {
-  auto pod = std::make_shared<PodTemplate>();
-  pod->requests = pod->raw_requests = {{"cpu", cpu}};
-  pod->shape = std::to_string(cpu);
-  auto w = std::make_shared<Workload>();
-  w->key = {"ns", name};
-  w->uid = name;
-  w->queue_name = "main";
+  auto w = testing::team_workload(name, cpu);
   w->priority = priority;
-  w->pod_sets.push_back({"main", 1, {}, pod, {}});
   return w;
 }
 
-class WhyTest : public testing::Test {
+class WhyTest : public ::testing::Test {
  protected:
   void load(WithinClusterQueue within) {
-    state_.apply(NamespaceChanged{"ns", {}});
-    state_.apply(FlavorChanged{{"default", {}, {}, {}, ""}});
-    ClusterQueue queue;
-    queue.name = "team";
-    queue.namespace_selector = LabelSelector();
-    queue.groups = {{{"cpu"}, {{"default", {{"cpu", Amount(4000), {}, {}}}}}}};
+    ClusterQueue queue = testing::team_queue();
     queue.preemption.within = within;
-    state_.apply(ClusterQueueChanged{queue});
-    state_.apply(LocalQueueChanged{{{"ns", "main"}, "team"}});
+    testing::make_team(state_, queue);
     state_.apply(WorkloadChanged{workload("running", 3000, 0)});
     plan(state_, {.now = Instant{1}});
     state_.apply(WorkloadChanged{workload("waiting", 2000, 10)});

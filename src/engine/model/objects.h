@@ -130,6 +130,7 @@ struct ForeignPod {
   Key key;
   std::string node;
   ResourceAmounts requests;  // without the pod itself
+  bool operator==(const ForeignPod&) const = default;
 };
 
 inline constexpr const char* kMultiKueueController = "kueue.x-k8s.io/multikueue";

@@ -40,6 +40,7 @@ enum class VictimPolicy : uint8_t { kNever, kLowerPriority, kLowerOrNewerEqualPr
 bool satisfies(const PreemptContext& context, WorkloadId candidate, VictimPolicy policy);
 VictimPolicy within_policy(const QueueRecord& queue);
 VictimPolicy reclaim_policy(const QueueRecord& queue);
+// It holds some of what is needed, and its end is still counted on.
 bool uses_needed(const PreemptContext& context, WorkloadId candidate);
 // The candidate holds its quota although it was told to go.
 bool already_evicted(const World& world, WorkloadId id);

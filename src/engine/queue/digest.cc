@@ -71,4 +71,14 @@ Digest scheduling_digest(const World& world, const Workload& w) {
   return m.done();
 }
 
+bool digests_alike(const Workload& a, const Workload& b) {
+  return a.effective_priority() == b.effective_priority() && a.reclaimable == b.reclaimable &&
+         a.allowed_flavors == b.allowed_flavors &&
+         std::equal(a.pod_sets.begin(), a.pod_sets.end(), b.pod_sets.begin(), b.pod_sets.end(),
+                    [](const PodSet& x, const PodSet& y) {
+                      return x.name == y.name && x.count == y.count && x.min_count == y.min_count &&
+                             x.pod == y.pod && x.topology == y.topology;
+                    });
+}
+
 }  // namespace kueue::engine

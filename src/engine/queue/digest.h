@@ -9,5 +9,7 @@ namespace kueue::engine {
 int32_t effective_count(const World& world, const Workload& workload, const PodSet& pod_set);
 // Unknown (never equal to a known one) while the gate SchedulingEquivalenceHashing is off.
 Digest scheduling_digest(const World& world, const Workload& workload);
+// All that the digest is made of is the same; cheaper than to make one.
+bool digests_alike(const Workload& a, const Workload& b);
 
 }  // namespace kueue::engine

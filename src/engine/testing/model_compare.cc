@@ -1,6 +1,7 @@
 #include "engine/testing/model_compare.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "engine/testing/case_runner.h"
 #include "engine/testing/model.h"
@@ -256,6 +257,11 @@ Comparison compare_with_model(const std::vector<std::string>& texts) {
   }
   for (const std::string& error : script.errors()) out.difference += error + "\n";
   return out;
+}
+
+size_t number_from_environment(const char* name, size_t fallback) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
 }
 
 }  // namespace kueue::engine::testing

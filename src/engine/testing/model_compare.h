@@ -23,5 +23,7 @@ std::vector<std::string> random_settings(uint32_t code);
 std::string random_line(uint32_t code);
 // Flavors and queues that every random world begins with.
 std::vector<std::string> random_prefix();
+// How much of that a test plays: a number of the environment, or the ordinary one.
+size_t number_from_environment(const char* name, size_t fallback);
 
 }  // namespace kueue::engine::testing

@@ -161,12 +161,10 @@ class TreeBuilder {
 
 void recount_usage(World& world) {
   for (auto& [key, entry] : world.topology.usage) entry.clear();
-  for (size_t i = 0; i < world.workloads.size(); ++i) {
-    const WorkloadRecord& r = world.workloads[WorkloadId(i)];
-    if (r.reservation)
+  for (WorkloadId id : world.workloads.ids())
+    if (const WorkloadRecord& r = world.record(id); r.reservation)
       for (const PlacedPods& placed : r.reservation->placed)
         change_usage(world, world.topology.usage[placed_key(world, placed)], placed, 1);
-  }
   world.topology.usage_stale = false;
 }
 
@@ -419,6 +417,7 @@ void apply_event(World& world, const NodeDeleted& e) {
 void apply_event(World& world, const ForeignPodChanged& e) {
   std::string key = e.pod.key.text();
   if (auto it = world.topology.pods.find(key); it != world.topology.pods.end()) {
+    if (it->second == e.pod) return;  // most changes are of its status
     std::string before = it->second.node;
     world.topology.pods_of[before].erase(key);
     if (before != e.pod.node) foreign_pods_changed(world, before);

@@ -20,12 +20,6 @@
 namespace kueue::vectors {
 namespace {
 
-Amount amount_of(const json::Value& value) {
-  return value.is_string() ? Amount::unlimited() : Amount(value.int_or(0));
-}
-json::Value json_of(Amount amount) {
-  return amount.is_unlimited() ? json::Value("unlimited") : json::Value(amount.value());
-}
 json::Value json_of(double value) {
   return std::isinf(value) ? json::Value(value > 0 ? "+Inf" : "-Inf") : json::Value(value);
 }
@@ -40,14 +34,14 @@ json::Value amount_call(std::string_view call, const json::Value& step) {
   const Amount other = amount_of(at(step, {"args", call.ends_with("Int64") ? "v" : "b"}));
   const std::string name(step.get_string({"args", "name"}));
   auto compared = [&] { return self < other ? -1 : (other < self ? 1 : 0); };
-  if (call == "NewAmount") return json_of(Amount(step.get_int({"args", "v"})));
+  if (call == "NewAmount") return amount_json(Amount(step.get_int({"args", "v"})));
   if (call == "Amount.Int64") return self.value();
   if (call == "Amount.isUnlimited") return self.is_unlimited();
-  if (call == "Amount.Add" || call == "Amount.AddInt64") return json_of(self + other);
-  if (call == "Amount.Sub" || call == "Amount.SubInt64") return json_of(self - other);
+  if (call == "Amount.Add" || call == "Amount.AddInt64") return amount_json(self + other);
+  if (call == "Amount.Sub" || call == "Amount.SubInt64") return amount_json(self - other);
   if (call == "Amount.Cmp" || call == "Amount.CmpInt64") return int64_t{compared()};
   if (call == "AmountFromQuantity")
-    return json_of(bridge::quota_amount(name, quantity(at(step, {"args", "q"}))));
+    return amount_json(bridge::quota_amount(name, quantity(at(step, {"args", "q"}))));
   if (call == "ResourceValue")
     return bridge::internal_amount(name, quantity(at(step, {"args", "q"})));
   if (call == "Amount.AsApproximateFloat64") return json_of(controllers::metric_value(name, self));
@@ -57,13 +51,8 @@ json::Value amount_call(std::string_view call, const json::Value& step) {
 }
 
 Differences amounts(const json::Value& test) {
-  json::Array steps = items(at(test, {"steps"}));
-  if (steps.empty()) {
-    steps.push_back(at(test, {"input"}));
-    steps.back()["expect"] = at(test, {"expect"});
-  }
   Differences out;
-  for (const json::Value& step : steps) {
+  for (const json::Value& step : steps_of(test)) {
     std::string_view call = step.get_string({"call"});
     call.remove_prefix(call.find('.') + 1);
     differ(out, std::string(call), at(step, {"expect", "result"}), amount_call(call, step));
@@ -229,13 +218,8 @@ Differences keeps_max(const json::Value& test) {
 }
 
 Differences times_float(const json::Value& test) {
-  json::Array steps = items(at(test, {"steps"}));
-  if (steps.empty()) {
-    steps.push_back(at(test, {"input"}));
-    steps.back()["expect"] = at(test, {"expect"});
-  }
   Differences out;
-  for (const json::Value& step : steps) {
+  for (const json::Value& step : steps_of(test)) {
     json::Value ours = json::Value::object();
     if (const json::Value& q = at(step, {"args", "q"}); q.is_object())
       for (const auto& [name, value] : q.as_object())

@@ -1,9 +1,11 @@
 // Judges of cases about the Configuration (defaults, loading, validation, gates) and about the
 // conversion of objects between API versions.
 #include "api/conversion.h"
+#include "bridge/to_engine.h"
 #include "config/config.h"
 #include "json/json.h"
 #include "judge.h"
+#include "schema/codec.h"
 
 namespace kueue::vectors {
 namespace {
@@ -119,8 +121,10 @@ Differences gates_of_flag_and_file(const json::Value& test) {
 }
 
 Differences waits_for_pods_ready(const json::Value& test) {
-  return compared_result(
-      test, config::wait_for_pods_ready_enabled(at(test, {"input", "raw", "cfg"}), gates_of(test)));
+  auto configuration =
+      schema::decode<api::config::Configuration>(at(test, {"input", "raw", "cfg"}));
+  if (!configuration.ok()) return {"the Configuration does not decode"};
+  return compared_result(test, bridge::waits_for_pods_ready(*configuration, gates_of(test)));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "judge.h"
 
+#include "base/check.h"
 #include "json/json.h"
 #include "replay.h"
 
@@ -95,14 +96,29 @@ const json::Object& members(const json::Value& value) {
   return value.is_object() ? value.as_object() : kNone;
 }
 
+json::Array steps_of(const json::Value& test) {
+  json::Array steps = items(at(test, {"steps"}));
+  if (!steps.empty()) return steps;
+  steps.push_back(at(test, {"input"}));
+  steps.back()["expect"] = at(test, {"expect"});
+  return steps;
+}
+
+Amount amount_of(const json::Value& value) {
+  return value.is_string() ? Amount::unlimited() : Amount(value.int_or(0));
+}
+
+json::Value amount_json(Amount amount) {
+  return amount.is_unlimited() ? json::Value("unlimited") : json::Value(amount.value());
+}
+
 double number(const json::Value& value) { return value.is_number() ? value.as_double() : 0; }
 
 FeatureGates gates_of(const json::Value& test) {
   FeatureGates gates;
   if (const json::Value& given = at(test, {"featureGates"}); given.is_object())
     for (const auto& [name, value] : given.as_object())
-      if (const GateSpec* spec = find_gate(name); spec != nullptr)
-        gates.force(spec->gate, value.as_bool());
+      KUEUE_CHECK(gates.set(name, value.as_bool()).ok(), "bad gate");
   return gates;
 }
 
@@ -142,6 +158,13 @@ bool compared_error(const json::Value& test, const Result<void>& actual, Differe
   if (actual.ok() && expected.is_null()) return false;
   if (actual.ok()) out.push_back("no error; expected " + json::write(expected));
   if (!actual.ok() && expected.is_null()) out.push_back("error: " + actual.error().message);
+  return true;
+}
+
+bool compared_error_text(const json::Value& test, const Result<void>& actual, Differences& out) {
+  if (!compared_error(test, actual, out)) return false;
+  if (!actual.ok())
+    differ(out, "error", at(test, {"expect", "error", "text"}), actual.error().message);
   return true;
 }
 

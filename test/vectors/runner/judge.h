@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/amount.h"
 #include "base/feature_gates.h"
 #include "base/result.h"
 #include "json/value.h"
@@ -64,6 +65,11 @@ const json::Value& argument(const json::Value& test, std::string_view name);
 const json::Array& items(const json::Value& value);
 // Its members; none for null and for what is absent.
 const json::Object& members(const json::Value& value);
+// The calls of a case, each with "call", "args" and "expect"; a case of one call is that call.
+json::Array steps_of(const json::Value& test);
+// An amount as vectors write it: a number, or a text for an unlimited one.
+Amount amount_of(const json::Value& value);
+json::Value amount_json(Amount amount);
 // 0 when it is no number.
 double number(const json::Value& value);
 // Gates that the case sets, on top of the defaults.
@@ -76,6 +82,8 @@ Differences compared_result(const json::Value& test, const json::Value& actual);
 Differences compared_errors(const json::Value& expected, const std::vector<ErrorCause>& actual);
 // Against expect.error: both or none. True when there is nothing more to compare.
 bool compared_error(const json::Value& test, const Result<void>& actual, Differences& out);
+// The same, and the message is that of expect.error.text.
+bool compared_error_text(const json::Value& test, const Result<void>& actual, Differences& out);
 // Without null, empty, 0 and false members.
 json::Value pruned(const json::Value& value);
 // Appends "WHAT:" with the paths at which the values differ; nothing when they are equal.

@@ -6,6 +6,7 @@
 #include "engine/fairshare/admission.h"
 #include "engine/world.h"
 #include "judge.h"
+#include "replay.h"
 #include "told.h"
 
 namespace kueue::vectors {
@@ -108,11 +109,6 @@ class Books {
   engine::Key local_;
 };
 
-engine::Key key_of(std::string_view text) {
-  const size_t slash = text.find('/');
-  return {std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
-}
-
 json::Value entry_json(const engine::AfsUsage& usage) {
   json::Value records = json::Value::object();
   for (const auto& [key, penalty] : usage.penalties) records[key.name] = quantities(penalty);
@@ -208,14 +204,9 @@ Differences decayed(const json::Value& step) {
 
 Differences decayed_steps(const json::Value& test) {
   Differences out;
-  for (const json::Value& step : items(at(test, {"steps"}))) {
+  for (const json::Value& step : steps_of(test)) {
     Differences more = decayed(step);
     out.insert(out.end(), more.begin(), more.end());
-  }
-  if (items(at(test, {"steps"})).empty()) {
-    json::Value step = at(test, {"input"});
-    step["expect"] = at(test, {"expect"});
-    return decayed(step);
   }
   return out;
 }

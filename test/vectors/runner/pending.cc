@@ -76,13 +76,8 @@ wire::Response get(Told& told, const json::Value& step, std::string_view ns) {
 
 Differences lists(const json::Value& test) {
   Told told(test);
-  json::Array steps = items(at(test, {"steps"}));
-  if (steps.empty()) {
-    steps.push_back(at(test, {"input"}));
-    steps.back()["expect"] = at(test, {"expect"});
-  }
   Differences out;
-  for (const json::Value& step : steps) {
+  for (const json::Value& step : steps_of(test)) {
     if (!step.get_string({"call"}).ends_with("REST.Get")) {
       for (const auto& [name, object] : members(at(step, {"args"}))) told.tell(object);
       continue;

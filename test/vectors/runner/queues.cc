@@ -49,7 +49,8 @@ class QueueSteps {
     }
     if (const json::Value& consumed = at(raw, {"initConsumedResources"}); consumed.is_object())
       for (const auto& [key, amounts] : consumed.as_object()) {
-        engine::ConsumedUsage usage{named(key), {}, *parse_time(test.get_string({"clock"}))};
+        engine::ConsumedUsage usage{
+            vectors::key_of(key), {}, *parse_time(test.get_string({"clock"}))};
         for (const auto& [name, value] : amounts.as_object())
           usage.consumed.emplace_back(name, bridge::nanos_of(*api::Quantity::from_json(value)));
         told_.state().apply(usage);
@@ -73,10 +74,6 @@ class QueueSteps {
  private:
   engine::World& world() { return told_.state().world(); }
 
-  static engine::Key named(std::string_view text) {
-    const size_t slash = text.find('/');
-    return {std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
-  }
   static engine::Key key_of(const json::Value& object) {
     return {std::string(object.get_string({"metadata", "namespace"})),
             std::string(object.get_string({"metadata", "name"}))};
@@ -153,7 +150,8 @@ class QueueSteps {
              before != engine::WorkloadPlace::kActive &&
                  told_.state().place(key) == engine::WorkloadPlace::kActive);
     } else if (call == "ClusterQueue.GetNoFitReason") {
-      const auto reason = told_.state().bypass_reason(named(step.get_string({"args", "wl"})));
+      const auto reason =
+          told_.state().bypass_reason(vectors::key_of(step.get_string({"args", "wl"})));
       differ(out_, "reason", at(step, {"expect"}),
              json::Value::object({{"result", reason ? engine::reason_text(*reason) : ""},
                                   {"result1", reason.has_value()}}));

@@ -17,13 +17,6 @@
 namespace kueue::vectors {
 namespace {
 
-json::Value amount_json(Amount amount) {
-  return amount.is_unlimited() ? json::Value("unlimited") : json::Value(amount.value());
-}
-Amount amount_of_json(const json::Value& value) {
-  return value.is_string() ? Amount::unlimited() : Amount(value.int_or(0));
-}
-
 // "flavor/resource".
 engine::FrId fr_of(engine::World& world, std::string_view text) {
   const size_t slash = text.find('/');
@@ -35,7 +28,7 @@ engine::Usage usage_of(engine::World& world, const json::Value& by_fr) {
   engine::Usage usage;
   if (by_fr.is_object())
     for (const auto& [name, amount] : by_fr.as_object())
-      engine::add(usage, fr_of(world, name), amount_of_json(amount));
+      engine::add(usage, fr_of(world, name), amount_of(amount));
   return usage;
 }
 
@@ -57,12 +50,7 @@ class QuotaSteps {
   explicit QuotaSteps(const json::Value& test) : test_(test), told_(test) {}
 
   Differences run() {
-    if (items(at(test_, {"steps"})).empty()) {
-      json::Value step = at(test_, {"input"});
-      step["expect"] = at(test_, {"expect"});
-      look(step);
-    }
-    for (const json::Value& step : items(at(test_, {"steps"}))) {
+    for (const json::Value& step : steps_of(test_)) {
       look(step);
       if (!out_.empty()) break;
     }

@@ -26,15 +26,14 @@ std::string ref_of(const json::Value& object) {
          std::string(object.get_string({"metadata", "name"}));
 }
 
-// "Workload/ns/name" or "ns/name".
-engine::Key key_of(std::string ref) {
-  if (ref.starts_with("Workload/")) ref = ref.substr(9);
-  size_t slash = ref.find('/');
-  if (slash == std::string::npos) return {"", ref};
-  return {ref.substr(0, slash), ref.substr(slash + 1)};
-}
-
 }  // namespace
+
+engine::Key key_of(std::string_view ref) {
+  if (ref.starts_with("Workload/")) ref.remove_prefix(9);
+  const size_t slash = ref.find('/');
+  if (slash == std::string_view::npos) return {"", std::string(ref)};
+  return {ref.substr(0, slash), std::string(ref.substr(slash + 1))};
+}
 
 engine::Settings settings_of(const json::Value& vector, const FeatureGates& gates,
                              RequestRules& rules) {

@@ -85,6 +85,8 @@ Differences replay_preemption_targets(const json::Value& vector);
 // A vector of kind `tasPlacement`.
 Differences replay_placement(const json::Value& vector);
 
+// Of "Workload/ns/name" or "ns/name".
+engine::Key key_of(std::string_view ref);
 // Settings of a vector.
 engine::Settings settings_of(const json::Value& vector, const FeatureGates& gates,
                              RequestRules& rules);

@@ -75,14 +75,9 @@ Differences packed_from(const json::Value& test) {
 // Encodings call by call. Kueue's encoder by prefixes is one of two, of which ours takes the
 // shorter: its result must be theirs where theirs is shorter, and always say the same.
 Differences encodings(const json::Value& test) {
-  json::Array steps = items(at(test, {"steps"}));
-  if (steps.empty()) {
-    steps.push_back(at(test, {"input"}));
-    steps.back()["expect"] = at(test, {"expect"});
-  }
   const bool by_prefix = gates_of(test).on(Gate::kTASAssignmentsEncodingByHostnamePrefix);
   Differences out;
-  for (const json::Value& step : steps) {
+  for (const json::Value& step : steps_of(test)) {
     const std::string_view call = step.get_string({"call"});
     const json::Value& given = at(step, {"args", "ta"});
     const json::Value& wanted = at(step, {"expect", "result"});

@@ -113,11 +113,8 @@ class BatchJob final : public Job {
     if (parallelism == 1 || status.succeeded.value_or(0) == 0) return {};
     const int64_t completions = job_->spec.completions.value_or(parallelism);
     int64_t ended = status.succeeded.value_or(0);
-    if (job_->spec.completion_mode == "Indexed") {
-      std::vector<IndexRange> ranges = parse_ranges(status.completed_indexes);
-      for (const IndexRange& range : parse_ranges(status.failed_indexes)) ranges.push_back(range);
-      ended = count_union(std::move(ranges), completions);
-    }
+    if (job_->spec.completion_mode == "Indexed")
+      ended = ended_indexes(status.completed_indexes, status.failed_indexes, completions);
     const int64_t remaining = completions - ended;
     if (remaining >= parallelism) return {};
     v1beta2::ReclaimablePod pod;
@@ -251,8 +248,10 @@ std::unique_ptr<JobKind> make_batch_job_kind(std::shared_ptr<kube::Client> clien
   return std::make_unique<BatchJobKind>(std::move(client), executor, gates);
 }
 
-int64_t count_indexes(std::string_view indexes, int64_t completions) {
-  return count_union(parse_ranges(indexes), completions);
+int64_t ended_indexes(std::string_view completed, std::string_view failed, int64_t completions) {
+  std::vector<IndexRange> ranges = parse_ranges(completed);
+  for (const IndexRange& range : parse_ranges(failed)) ranges.push_back(range);
+  return count_union(std::move(ranges), completions);
 }
 
 }  // namespace kueue::controllers::jobs

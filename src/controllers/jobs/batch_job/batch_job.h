@@ -13,7 +13,8 @@ namespace kueue::controllers::jobs {
 std::unique_ptr<JobKind> make_batch_job_kind(std::shared_ptr<kube::Client> client,
                                              kube::Executor& executor, const FeatureGates& gates);
 
-// Number of indexes in "0-3,7", only those below `completions`; malformed parts count for nothing.
-int64_t count_indexes(std::string_view indexes, int64_t completions);
+// Number of indexes in one of two lists such as "0-3,7", or in both, only those below
+// `completions`; malformed parts count for nothing.
+int64_t ended_indexes(std::string_view completed, std::string_view failed, int64_t completions);
 
 }  // namespace kueue::controllers::jobs
