@@ -13,6 +13,7 @@
 #include "apiserver/sqlite_log.h"
 #include "apiserver/store.h"
 #include "apiserver/testing.h"
+#include "apiserver/wal_check.h"
 #include "base/files.h"
 #include "json/json.h"
 
@@ -134,6 +135,45 @@ TEST(Persistence, AnIndexThatTheDiskChangedIsRefused) {
   auto server = Server::open(folder_options(folder.path()));
   ASSERT_FALSE(server.ok());
   EXPECT_NE(server.error().message.find("index"), std::string::npos) << server.error().message;
+}
+
+// SQLite drops what follows a wrong frame of its log; a crash may leave one, but only at the end.
+TEST(Persistence, ALogThatTheDiskChangedIsRefused) {
+  TempFolder folder;
+  const std::string file = folder.path() + "/state.db-wal";
+  std::string bytes;
+  {
+    auto server = Server::open(folder_options(folder.path()));
+    ASSERT_TRUE(server.ok());
+    Client client(**server);
+    for (int i = 0; i < 20; ++i) client.post(kMaps, config_map("x" + std::to_string(i)));
+    auto read = read_file(file);  // as a killed server leaves it
+    ASSERT_TRUE(read.ok());
+    bytes = std::move(*read);
+  }
+  constexpr size_t kFrame = 4096 + 24;
+  ASSERT_EQ(bytes.size() % kFrame, 32u);
+  const size_t frames = bytes.size() / kFrame;
+  ASSERT_GT(frames, 20u);
+  EXPECT_FALSE(log_is_damaged(bytes));
+  EXPECT_FALSE(log_is_damaged(""));
+  EXPECT_FALSE(log_is_damaged(bytes.substr(0, bytes.size() - kFrame / 2)));  // torn
+  const auto changed = [&](size_t at) {
+    std::string copy = bytes;
+    copy[at] = static_cast<char>(copy[at] ^ 1);
+    return copy;
+  };
+  EXPECT_FALSE(log_is_damaged(changed(bytes.size() - 100)));  // as torn
+  EXPECT_TRUE(log_is_damaged(changed(17)));
+  EXPECT_TRUE(log_is_damaged(changed(32 + kFrame * (frames / 2) + 5)));
+  const std::string middle = changed(32 + kFrame * (frames / 2) + 2000);
+  EXPECT_TRUE(log_is_damaged(middle));
+  std::ofstream(file, std::ios::binary)
+      .write(middle.data(), static_cast<std::streamsize>(middle.size()));
+  auto server = Server::open(folder_options(folder.path()));
+  ASSERT_FALSE(server.ok());
+  EXPECT_NE(server.error().message.find("state.db-wal"), std::string::npos)
+      << server.error().message;
 }
 
 TEST(Persistence, AFolderOfFormatOneIsTakenOver) {

@@ -12,6 +12,9 @@
 #include <filesystem>
 #include <system_error>
 
+#include "apiserver/wal_check.h"
+#include "base/files.h"
+
 namespace kueue::apiserver {
 
 namespace {
@@ -110,6 +113,8 @@ Result<void> SqliteLog::prepare(const std::string& folder) {
     return make_error(ErrorCode::kUnavailable,
                       "data folder " + folder + " is in use by another process");
   const std::string file = folder + "/state.db";
+  if (auto newest = read_file(file + "-wal"); newest.ok() && log_is_damaged(*newest))
+    return damaged("its newest writes, in state.db-wal, do not match their checksums");
   if (sqlite3_open_v2(file.c_str(), &db_,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                       nullptr) != SQLITE_OK)
