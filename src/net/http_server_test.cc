@@ -252,22 +252,22 @@ TEST(HttpServer, ABrokenListenerIsToldAndDoesNotSpin) {
 }
 
 TEST(HttpServer, SlowReaderLosesItsStream) {
-  std::atomic<bool> overflow{false};
+  std::thread writer;  // ends when the stream takes no more
   Flag closed;
   TestServer server(
       [&](wire::Request, std::shared_ptr<wire::ResponseSink> sink) {
         sink->begin_stream({});
         sink->on_close([&] { closed.raise(); });
-        std::thread([&, sink] {
+        writer = std::thread([sink] {
           while (sink->write(std::string(10'000, 'x'))) {
           }
-          overflow = true;
-        }).detach();
+        });
       },
       false, [](ServerOptions& o) { o.stream_queue_limit = 1u << 20; });
   RawClient raw(server.port());
   raw.send("GET /watch HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_TRUE(closed.wait());
+  writer.join();
 }
 
 TEST(HttpServer, PipelinedRequestsAreAnsweredInOrder) {

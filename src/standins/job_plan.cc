@@ -313,6 +313,11 @@ class Planner {
 
   void decide_end() {
     if (ending()) return;
+    find_end();
+    if (ending()) backoff_.ending_since = now_;
+  }
+
+  void find_end() {
     int64_t limit = job_.get_int({"spec", "backoffLimit"}, 6);
     bool on_failure = job_.get_string({"spec", "template", "spec", "restartPolicy"}) == "OnFailure";
     if (!policy_message_.empty()) {
@@ -380,7 +385,6 @@ class Planner {
 
   void fail(std::string_view reason, std::string_view message) {
     set_condition(conditions_, "FailureTarget", "True", reason, message, now_, true);
-    backoff_.failing_since = now_;
   }
 
   void remove_all_active() {
@@ -459,14 +463,14 @@ class Planner {
     }
   }
 
-  // The last condition comes when every Pod has ended and is counted; Failed not before
-  // FailureTarget was to be seen.
+  // The last condition comes when every Pod has ended and is counted, and not before the reason of
+  // the end was to be seen.
   void close_if_quiet() {
     if (!ending() || uncounted_ > 0 || !active_.empty() || terminating_ > 0) return;
     bool ok = true_condition("SuccessCriteriaMet");
-    const Duration shown = now_ - backoff_.failing_since;
-    if (!ok && !backoff_.failing_since.is_zero() && shown < kFailureShown) {
-      look_again(kFailureShown - shown);
+    const Duration shown = now_ - backoff_.ending_since;
+    if (!backoff_.ending_since.is_zero() && shown < kEndShown) {
+      look_again(kEndShown - shown);
       return;
     }
     std::string_view source = ok ? "SuccessCriteriaMet" : "FailureTarget";

@@ -46,9 +46,10 @@ struct JobPlan {
   std::optional<Duration> look_again;  // even if nothing happens
 };
 
-// A failed Job shows what made it fail (the Pods that failed, the condition FailureTarget) for this
-// long before it is Failed, so that who follows its status sees the failure and not only the end.
-inline constexpr Duration kFailureShown = Duration::seconds(1);
+// A Job shows what ends it (the Pods that ended, the condition SuccessCriteriaMet or FailureTarget)
+// for this long before it is Complete or Failed: who follows its status sees why it ends and not
+// only that it did.
+inline constexpr Duration kEndShown = Duration::seconds(1);
 
 // Failures since the last success, which delay new Pods. Kept by the caller for as long as the Job
 // exists: Pods that were taken away have counted too.
@@ -56,7 +57,7 @@ struct JobBackoff {
   int64_t failures = 0;
   Instant last;
   std::set<std::string> seen;  // uids of ended Pods that are counted here and still exist
-  Instant failing_since;       // when FailureTarget was set; zero: never, or by a process before us
+  Instant ending_since;        // when its end was decided; zero: never, or by a process before us
 };
 
 // `pods`: every Pod that the Job controls, ended ones included. `backoff` is brought up to date.

@@ -98,7 +98,7 @@ TEST(JobPlan, BackoffLimitFailsTheJob) {
   EXPECT_EQ(condition(first, "Failed"), "");
 }
 
-TEST(JobPlan, AFailureIsShownBeforeTheEnd) {
+TEST(JobPlan, AnEndIsShownBeforeTheJobIsOver) {
   json::Value the_job = job(R"({"parallelism":1,"completions":1,"backoffLimit":0})");
   json::Value tracked = pod("a", "Failed"), counted = pod("a", "Failed", false);
   JobBackoff backoff;
@@ -114,11 +114,29 @@ TEST(JobPlan, AFailureIsShownBeforeTheEnd) {
   EXPECT_EQ(second.look_again->ns, Duration::millis(995).ns);
   the_job["status"] = second.status;
 
-  JobPlan third = plan_job(the_job, {&counted}, kNow + kFailureShown, backoff);
+  JobPlan third = plan_job(the_job, {&counted}, kNow + kEndShown, backoff);
   EXPECT_EQ(condition(third, "Failed"), "True/BackoffLimitExceeded");
   EXPECT_EQ(third.events.size(), 1u);
-  // A process that did not set FailureTarget itself has nothing to wait for.
+  // A process that did not decide the end itself has nothing to wait for.
   EXPECT_EQ(condition(plan(the_job, {counted}), "Failed"), "True/BackoffLimitExceeded");
+}
+
+TEST(JobPlan, ASuccessIsShownBeforeTheEnd) {
+  json::Value the_job = job(R"({"parallelism":1,"completions":1})");
+  json::Value tracked = pod("a", "Succeeded"), counted = pod("a", "Succeeded", false);
+  JobBackoff backoff;
+  the_job["status"] = plan_job(the_job, {&tracked}, kNow, backoff).status;
+
+  JobPlan second = plan_job(the_job, {&counted}, kNow + Duration::millis(5), backoff);
+  EXPECT_EQ(second.status.get_int({"succeeded"}), 1);
+  EXPECT_EQ(condition(second, "SuccessCriteriaMet"), "True/CompletionsReached");
+  EXPECT_EQ(condition(second, "Complete"), "");
+  ASSERT_TRUE(second.look_again.has_value());
+  EXPECT_EQ(second.look_again->ns, Duration::millis(995).ns);
+  the_job["status"] = second.status;
+
+  JobPlan third = plan_job(the_job, {&counted}, kNow + kEndShown, backoff);
+  EXPECT_EQ(condition(third, "Complete"), "True/CompletionsReached");
 }
 
 TEST(JobPlan, FailedPodsAreReplacedAfterABackoff) {
