@@ -24,6 +24,7 @@ FOLDER = ROOT / "test" / "mutations"
 SIM_FOLDER = FOLDER / "sim"
 TEST_TIMEOUT_S = 300
 SIM_TIMEOUT_S = 3600
+SIM_STEPS = 200
 
 
 class Mutation:
@@ -88,7 +89,7 @@ def plant(mutation, build, compile_commands, link, program, scratch):
     compile_command[compile_command.index("-c") + 1] = str(source)
     compile_command[compile_command.index("-o") + 1] = str(scratch / "mutated.o")
     # A variable that the bug left unused is no reason to refuse it.
-    done = subprocess.run(compile_command + ["-Wno-error"], cwd=build, capture_output=True, text=True)
+    done = subprocess.run(compile_command + ["-Wno-error", "-O0", "-g0"], cwd=build, capture_output=True, text=True)
     if done.returncode != 0:
         return None, "does not compile:\n" + done.stderr
     link_command = list(link)
@@ -116,15 +117,25 @@ def seen_by_engine_tests(program, scratch):
     return False, "no test sees it"
 
 
-def seen_by_simulation(program, seeds):
-    command = [str(program), "--seeds", str(seeds), "--steps", "200", "--shrink", "0", "--failures", "1"]
+def simulate(program, first, seeds):
+    """(seed, step, what) of the first seed that fails, or None."""
+    command = [str(program), "--first-seed", str(first), "--seeds", str(seeds), "--steps", str(SIM_STEPS),
+               "--shrink", "0", "--failures", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SIM_TIMEOUT_S)
+    found = re.findall(r"^FAILED seed (\d+) at step (\d+): (.*)$", done.stdout, re.M)
+    return found[0] if found else None
+
+
+def seen_by_simulation(program, healthy, seeds):
+    first = 1
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SIM_TIMEOUT_S)
+        while first <= seeds and (found := simulate(program, first, seeds + 1 - first)):
+            # What fails without the bug too does not show it.
+            if simulate(healthy, int(found[0]), 1) is None:
+                return True, "seed {} at step {}: {}".format(*found)
+            first = int(found[0]) + 1
     except subprocess.TimeoutExpired:
         return False, "no seed found it in time"
-    found = re.findall(r"^FAILED seed (\d+) at step (\d+): (.*)$", done.stdout, re.M)
-    if found:
-        return True, "seed {} at step {}: {}".format(*found[0])
     return False, f"{seeds} seeds do not see it"
 
 
@@ -133,6 +144,7 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--sim", action="store_true", help="bugs of controllers and bridge")
     parser.add_argument("--seeds", type=int, default=2000)
+    parser.add_argument("--preset", help="whose build is mutated (dev; of the simulation release)")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     if args.check:
@@ -140,7 +152,8 @@ def main():
         total = sum(len(mutations(folder)) for folder in (FOLDER, SIM_FOLDER))
         print("\n".join(errors + [f"{total - len(errors)} passed, {len(errors)} failed"]))
         return 1 if errors else 0
-    build = ROOT / "build" / "dev"
+    # Thousands of seeds want an optimised program; of the mutated file it does not matter.
+    build = ROOT / "build" / (args.preset or ("release" if args.sim else "dev"))
     program = "sim" if args.sim else "test_engine"
     compile_commands, link = commands(build, program)
     passed = failed = 0
@@ -150,7 +163,7 @@ def main():
             mutated, why = plant(mutation, build, compile_commands, link, program, scratch)
             ok = False
             if mutated:
-                ok, why = seen_by_simulation(mutated, args.seeds) if args.sim else seen_by_engine_tests(mutated, scratch)
+                ok, why = seen_by_simulation(mutated, build / program, args.seeds) if args.sim else seen_by_engine_tests(mutated, scratch)
         passed, failed = passed + ok, failed + (not ok)
         print(f"{'caught' if ok else 'MISSED'} {mutation.name}: {why}", flush=True)
     print(f"{passed} passed, {failed} failed")

@@ -62,7 +62,9 @@ void Checks::workload_changed(const json::Value* before, const json::Value& afte
     fail("a finished workload is unfinished again", brief(after));
   if (is_true(after, "Admitted") && !is_true(*before, "Admitted")) {
     if (!has) fail("admitted without a reservation", brief(after));
-    if (const json::Value* checks = after.find_path({"status", "admissionChecks"}))
+    // One that is evicted in the same breath starts its checks anew.
+    if (const json::Value* checks = after.find_path({"status", "admissionChecks"});
+        checks != nullptr && !is_true(after, "Evicted"))
       for (const json::Value& check : checks->as_array())
         if (check.get_string({"state"}) != "Ready")
           fail("admitted before its checks are ready", brief(after));
@@ -83,8 +85,9 @@ void Checks::reserved(const json::Value& workload) {
     const json::Value& set = sets->as_array()[i];
     const json::Value& got = assigned->as_array()[i];
     const int64_t count = got.get_int({"count"});
-    const int64_t least = set.get_int({"minCount"}, set.get_int({"count"}));
-    if (count > set.get_int({"count"}) || count < least)
+    // What has ended since it ran before is not asked for again.
+    const int64_t most = count_to_run(workload, set.get_string({"name"}));
+    if (count > most || count < std::min(most, set.get_int({"minCount"}, most)))
       fail("an admission has a count that the spec does not allow", brief(workload));
     const json::Value& container = set.find_path({"template", "spec", "containers"})->as_array()[0];
     const int64_t each = amount(container.find_path({"resources", "requests", "cpu"}), "cpu");

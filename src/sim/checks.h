@@ -31,6 +31,10 @@ class Checks {
   // Somebody else may have written nonsense: what was done to it is not held against the manager.
   void expect_nonsense(const std::string& uid) { nonsense_.insert(uid); }
 
+  // Whether what LocalQueues consumed is told in their status, and no clock went wrong so far: when
+  // all is at rest for long, it is what they use.
+  void expect_consumption(bool expected) { consumption_ = expected; }
+
   void changed(const Change& change);
   // Everything is at rest and every program has seen everything. `leader` may be null.
   void at_rest(controllers::Manager* leader);
@@ -61,6 +65,7 @@ class Checks {
 
   void check_queues();
   void check_local_queues();
+  void check_consumption(const json::Value& queue, const Amounts& used);
   void check_workloads();
   void check_reserving(const json::Value& workload, const json::Value& job);
   void check_pending(const json::Value& workload);
@@ -77,6 +82,7 @@ class Checks {
   std::optional<Failure> failure_;
   std::map<std::string, Past> past_;
   std::set<std::string> nonsense_;
+  bool consumption_ = false;
 };
 
 }  // namespace kueue::sim

@@ -78,15 +78,17 @@ void Checks::check_queues() {
 void Checks::check_local_queues() {
   for (const auto& [key, queue] : cluster_.all("localqueues")) {
     int64_t reserving = 0, admitted = 0, pending = 0;
-    Amounts used;
+    Amounts used, running;
     for (const auto& [id, workload] : cluster_.all("workloads")) {
       if (id.first != key.first || workload.get_string({"spec", "queueName"}) != key.second)
         continue;
       if (reserves(workload)) {
         ++reserving;
         admitted += is_true(workload, "Admitted") ? 1 : 0;
-        for (const auto& [fr, amount] : charge(workload))
+        for (const auto& [fr, amount] : charge(workload)) {
           if (amount != 0) used[fr] += amount;
+          if (is_true(workload, "Admitted")) running[fr] += amount;
+        }
       } else if (unfinished(workload) && workload.get_bool({"spec", "active"}, true) &&
                  !deleting(workload)) {
         ++pending;
@@ -112,7 +114,22 @@ void Checks::check_local_queues() {
     if (const Amounts seen = shown(queue, "flavorsReservation"); seen != used)
       fail("the usage of a LocalQueue is not the sum of its workloads",
            key.first + "/" + key.second + text_of(seen) + " instead of" + text_of(used));
+    if (consumption_) check_consumption(queue, running);
   }
+}
+
+// Nothing was admitted or ended for many half-lives.
+void Checks::check_consumption(const json::Value& queue, const Amounts& used) {
+  constexpr int64_t kTolerance = 100;
+  const json::Value* told =
+      queue.find_path({"status", "fairSharing", "admissionFairSharingStatus", "consumedResources"});
+  const int64_t seen = told == nullptr ? 0 : amount(told->find("cpu"), "cpu");
+  int64_t expected = 0;
+  for (const auto& [fr, amount] : used) expected += amount;
+  if (std::abs(seen - expected) > kTolerance)
+    fail("a LocalQueue did not consume what it uses",
+         namespace_of(queue) + "/" + name_of(queue) + ": " + std::to_string(seen) +
+             "m cpu instead of " + std::to_string(expected) + "m");
 }
 
 void Checks::check_jobs() {
@@ -258,7 +275,8 @@ void Checks::check_pending(const json::Value& workload) {
   const json::Value& set = workload.find_path({"spec", "podSets"})->as_array()[0];
   const json::Value& container = set.find_path({"template", "spec", "containers"})->as_array()[0];
   const int64_t each = amount(container.find_path({"resources", "requests", "cpu"}), "cpu");
-  const int64_t least = each * set.get_int({"minCount"}, set.get_int({"count"}, 1));
+  const int64_t most = count_to_run(workload, set.get_string({"name"}));
+  const int64_t least = each * std::min(most, set.get_int({"minCount"}, most));
   for (const std::string& flavor : tree.queue(name).flavors) {
     const json::Value* spec = cluster_.find("resourceflavors", "", flavor);
     if (spec->find_path({"spec", "nodeTaints"}) != nullptr) continue;

@@ -366,6 +366,8 @@ Result<wire::Response> Road::round_trip(const wire::Request& request, Duration) 
   Random& random = cluster_.scheduler().random;
   if (random.percent(weather.slow)) cluster_.scheduler().run_others(random.between(1, 6));
   if (dead_) return gone();
+  // Nothing is done in no time: who writes again and again meanwhile gets older.
+  cluster_.scheduler().skip(Duration::millis(is_write(request) ? random.between(1, 12) : 1));
   if (!is_write(request)) {
     if (random.percent(weather.read_fails)) return gone();
     auto answer = cluster_.call(request);

@@ -45,6 +45,7 @@ class Generator {
     Arguments& c = script_.config;
     leaders_ = percent(30) ? 2 : 1;
     c["leaders"] = std::to_string(leaders_);
+    if (leaders_ > 1 && percent(60)) c["lease"] = "90";
     if (percent(55)) {
       c["ready"] = one_of({"20", "60", "300"});
       if (percent(70)) c["recovery"] = one_of({"10", "60"});
@@ -58,7 +59,9 @@ class Generator {
     if (percent(10)) c["keep-deactivated"] = "60";
     if (percent(15)) c["merge-patch"] = "1";
     if (percent(50)) c["threads"] = one_of({"2", "4"});
+    if (percent(12)) c["afs"] = "60";
     fair_ = c.contains("fair");
+    afs_ = c.contains("afs");
   }
 
   void begin() {
@@ -67,7 +70,9 @@ class Generator {
     if (percent(50)) add_cohort("c0");
     for (const char* name : {"q0", "q1", "q2"}) add_queue(name);
     for (const char* name : {"a/l0", "a/l1", "b/l0"}) {
-      add("local", name).arguments["queue"] = queue();
+      Step& step = add("local", name);
+      step.arguments["queue"] = queue();
+      if (afs_ && percent(50)) step.arguments["weight"] = one_of({"0.5", "2"});
     }
     add("class", "high").arguments["value"] = "100";
     add("class", "low").arguments["value"] = "-10";
@@ -105,6 +110,7 @@ class Generator {
     if (percent(10)) step.arguments["stop"] = one_of({"Hold", "HoldAndDrain"});
     if (percent(20)) step.arguments["borrow-first"] = one_of({"TryNextFlavor", "MayStopSearch"});
     if (percent(8)) step.arguments["namespaces"] = "marked";
+    if (afs_ && percent(60)) step.arguments["by-usage"] = "1";
   }
 
   void add_cohort(const std::string& name) {
@@ -253,6 +259,7 @@ class Generator {
   Script script_;
   int64_t leaders_ = 1;
   bool fair_ = false;
+  bool afs_ = false;
   bool in_cohort_ = false;
 };
 

@@ -73,17 +73,27 @@ bool counts(const json::Value& workload) {
   return reserves(workload) && workload.get_bool({"spec", "active"}, true);
 }
 
+int64_t count_to_run(const json::Value& workload, std::string_view pod_set) {
+  const auto named = [&](const json::Value* list) -> const json::Value* {
+    if (list == nullptr || !list->is_array()) return nullptr;
+    for (const json::Value& one : list->as_array())
+      if (one.get_string({"name"}) == pod_set) return &one;
+    return nullptr;
+  };
+  const json::Value* set = named(workload.find_path({"spec", "podSets"}));
+  const json::Value* reclaimed = named(workload.find_path({"status", "reclaimablePods"}));
+  if (set == nullptr) return 0;
+  const int64_t ended = reclaimed == nullptr ? 0 : reclaimed->get_int({"count"});
+  return std::max<int64_t>(0, set->get_int({"count"}, 1) - ended);
+}
+
 Amounts charge(const json::Value& workload) {
   Amounts sum;
   const json::Value* sets = workload.find_path({"status", "admission", "podSetAssignments"});
   if (sets == nullptr || !sets->is_array()) return sum;
   for (const json::Value& set : sets->as_array()) {
     const int64_t count = set.get_int({"count"}, 0);
-    int64_t left = count;
-    if (const json::Value* reclaimed = workload.find_path({"status", "reclaimablePods"}))
-      for (const json::Value& one : reclaimed->as_array())
-        if (one.get_string({"name"}) == set.get_string({"name"}))
-          left = std::max<int64_t>(0, count - one.get_int({"count"}));
+    const int64_t left = std::min(count, count_to_run(workload, set.get_string({"name"})));
     const json::Value* usage = set.find("resourceUsage");
     if (usage == nullptr || !usage->is_object()) continue;
     for (const auto& [resource, quantity] : usage->as_object()) {

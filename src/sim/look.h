@@ -37,6 +37,8 @@ bool counts(const json::Value& workload);
 bool unfinished(const json::Value& workload);
 // Of a ClusterQueue or LocalQueue: its stopPolicy holds.
 bool stopped(const json::Value& queue);
+// Pods of the pod set that its spec asks for, without those that have ended; 0 when it has no such.
+int64_t count_to_run(const json::Value& workload, std::string_view pod_set);
 // What its admission charges after reclaimable pods.
 Amounts charge(const json::Value& workload);
 // The Workload that a job owns and that is not finished, else any that it owns; nullptr.

@@ -16,6 +16,8 @@
 namespace kueue::sim {
 namespace {
 
+constexpr int64_t kSeedsPerLine = 250;
+
 constexpr const char* kUsage =
     "sim [--first-seed N] [--seeds N] [--steps N] [--no-faults] [--seconds N] [--shrink N]\n"
     "    [--failures N] [--out FOLDER] [--scripts FOLDER] [--replay FILE]... [--verbose] "
@@ -141,6 +143,10 @@ Count seeds(Runner& runner, const Flags& flags) {
         report = {.failed = true, .what = "two runs differ", .details = again.what};
     }
     ++(report.failed ? failed : passed);
+    if ((i + 1) % kSeedsPerLine == 0)
+      std::fprintf(stderr, "seeds up to %llu: %lld passed, %lld failed, %lld s\n",
+                   static_cast<unsigned long long>(seed), static_cast<long long>(passed),
+                   static_cast<long long>(failed), static_cast<long long>(since() / 1000));
     if (!report.failed) continue;
     tell("seed " + std::to_string(seed), report);
     // One small script for each kind of failure.

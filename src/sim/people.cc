@@ -118,6 +118,8 @@ void People::add_queue(const Step& step) {
     preemption.at_path({"borrowWithinCohort", "policy"}) = step.get("borrow-within");
   if (!step.get("borrow-first").empty())
     spec.at_path({"flavorFungibility", "whenCanBorrow"}) = step.get("borrow-first");
+  if (step.get("by-usage") == "1")
+    spec.at_path({"admissionScope", "admissionMode"}) = "UsageBasedAdmissionFairSharing";
   if (!step.get("checks").empty()) {
     json::Value list = json::Value::array();
     for (const std::string& name : parts(step.get("checks"), ','))
@@ -299,6 +301,8 @@ bool People::act(const Step& step) {
     if (there != nullptr)
       object.at_path({"spec", "clusterQueue"}) = there->get_string({"spec", "clusterQueue"});
     object.at_path({"spec", "stopPolicy"}) = step.get("stop", "None");
+    if (!step.get("weight").empty())
+      object.at_path({"spec", "fairSharing", "weight"}) = step.get("weight");
     put("localqueues", std::move(object));
   } else if (verb == "class") {
     json::Value object = object_of("workloadpriorityclasses", "", step.name);

@@ -13,12 +13,14 @@ namespace {
 constexpr Duration kLongestUnrest = Duration::seconds(6 * 3600);
 // Longer than the longest jump of a clock back: what was to be done at a time waits for it again.
 constexpr Duration kRest = Duration::seconds(700);
-constexpr int64_t kTaskLimit = 400'000;
+constexpr int64_t kTaskLimit = 100'000;
 constexpr int64_t kMostWritesAtRest = 3000;
 
-// Writes that say nothing of the state of Kueue.
-bool idle_chatter(const wire::ResourcePath& path) {
-  return path.resource == "events" || path.resource == "leases";
+// Writes that say nothing of the state of Kueue. With admission fair sharing LocalQueues are
+// written for ever, as what they have consumed fades.
+bool idle_chatter(const wire::ResourcePath& path, bool fading) {
+  return path.resource == "events" || path.resource == "leases" ||
+         (fading && path.resource == "localqueues");
 }
 
 }  // namespace
@@ -70,6 +72,11 @@ controllers::Options World::options() const {
     options.engine.requeue_by_creation = number("requeue-by-creation") != 0;
   }
   if (number("fair") != 0) options.engine.fair_sharing.emplace();
+  if (const auto half_life = seconds("afs")) {
+    engine::AdmissionFairSharing& afs = options.engine.admission_fair_sharing.emplace();
+    afs.half_life = *half_life;
+    afs.sampling_interval = Duration::seconds(60);
+  }
   options.retention_after_finished = seconds("keep-finished");
   options.retention_after_deactivated = seconds("keep-deactivated");
   if (number("merge-patch") != 0) {
@@ -103,6 +110,11 @@ void World::start(Program& program) {
   if (programs_.size() > 1) {
     kube::LeaderElectionOptions& election = deps.leader_election.emplace();
     election.identity = program.name;
+    // Long leases are renewed less often, which is most of what idle managers write.
+    const int64_t lease = script_.config_number("lease", 15);
+    election.lease_duration = Duration::seconds(lease);
+    election.renew_deadline = Duration::millis(lease * 1000 * 2 / 3);
+    election.retry_period = Duration::millis(lease * 1000 * 2 / 15);
     deps.on_lost_lease = [&program] { program.lost_lease = true; };
   }
   say(program.name + " starts");
@@ -142,7 +154,7 @@ World::Program* World::program(const std::string& name) {
 
 void World::written(Program& program, const wire::Request& request, int status) {
   const auto path = wire::parse_resource_path(request.path);
-  const bool chatter = path && idle_chatter(*path);
+  const bool chatter = path && idle_chatter(*path, script_.config.contains("afs"));
   const std::string line =
       program.name + ": " + request.method + " " + request.path + " -> " + std::to_string(status);
   if (log_) say(line + (chatter ? "" : " " + request.body));
@@ -203,6 +215,7 @@ void World::act(const Step& step) {
     about->road->cut(step.get("expired") == "1");
   } else if (step.verb == "jump") {
     about->process->jump(Duration::millis(step.number_of("ms", 0)));
+    clocks_go_right_ = false;
   } else if (step.verb == "freeze") {
     about->process->freeze_until(scheduler_.now() + Duration::millis(step.number_of("ms", 1000)));
   }
@@ -281,6 +294,7 @@ void World::rest(bool jobs_end) {
   say("at rest");
   if (!checks_.failure()) {
     check_engines();
+    checks_.expect_consumption(script_.config.contains("afs") && clocks_go_right_);
     checks_.at_rest(leader());
     checks_.settled();
   }

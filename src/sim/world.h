@@ -73,6 +73,7 @@ class World {
   std::vector<std::unique_ptr<Program>> programs_;
   int64_t writes_ = 0;
   Instant last_write_;
+  bool clocks_go_right_ = true;
   std::vector<std::string> recent_;
 };
 
