@@ -371,6 +371,7 @@ void Runtime::enqueue_released() {
 }
 
 void Runtime::start() {
+  journal.begin(context.now());
   stores.start();
   for (const auto& kind : kinds) kind->store().start();
   if (failure_recovery_) failure_recovery_->pods().start();
