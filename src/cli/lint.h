@@ -19,7 +19,8 @@ struct Inventory {
   std::map<std::string, std::vector<json::Value>, std::less<>> kinds;
   std::string namespace_ = "kueue-system";  // the installation's
   bool installation = true;                 // look at CRDs, webhooks and the manager too
-  Instant now;                              // what ages are told against
+  bool own_conversion = false;  // a playground's server converts kueue's kinds by itself
+  Instant now;                  // what ages are told against
 
   bool has(std::string_view kind) const { return kinds.find(kind) != kinds.end(); }
   const std::vector<json::Value>& of(std::string_view kind) const;  // empty when absent

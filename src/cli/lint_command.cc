@@ -139,9 +139,16 @@ std::string counted(size_t count, const char* what) {
 void print_text(const std::vector<Finding>& findings, const size_t (&counts)[3],
                 const std::string& skipped, Terminal& terminal) {
   std::string out;
-  for (const Finding& f : findings) {
+  for (size_t i = 0; i < findings.size(); ++i) {
+    const Finding& f = findings[i];
     out += coloured(f.severity, terminal.colours()) + " " + f.object +
-           (f.field.empty() ? "" : " " + f.field) + " [" + f.rule + "]\n    " + f.message + "\n";
+           (f.field.empty() ? "" : " " + f.field) + " [" + f.rule + "]\n";
+    // What is said of several objects in the same words is said under the last of them.
+    const Finding* next = i + 1 < findings.size() ? &findings[i + 1] : nullptr;
+    if (next != nullptr && next->severity == f.severity && next->rule == f.rule &&
+        next->message == f.message && next->advice == f.advice)
+      continue;
+    out += "    " + f.message + "\n";
     if (!f.advice.empty()) out += "    > " + f.advice + "\n";
   }
   if (!skipped.empty()) out += "Not looked at: " + skipped + ".\n";
@@ -201,7 +208,8 @@ int run_lint(const Context& context) {
   const auto lease = context.cluster.request("GET", "/apis/coordination.k8s.io/v1/namespaces/" +
                                                         inventory.namespace_ + "/leases/" +
                                                         std::string(kLeaseName));
-  const bool within = version->get_string({"goVersion"}) == "none" && lease.ok() &&
+  inventory.own_conversion = version->get_string({"goVersion"}) == "none";
+  const bool within = inventory.own_conversion && lease.ok() &&
                       lease->get_string({"spec", "holderIdentity"}) == kPlaygroundHolder &&
                       leader_problem(&*lease, inventory.now).empty();
   std::string skipped;

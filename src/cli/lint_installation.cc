@@ -89,7 +89,7 @@ class Rules {
       add(Severity::kError, "crd-version", label, "spec.versions",
           "does not serve " + std::string(info.version) + ", the version this program works with",
           "kueue crds | kubectl apply --server-side -f -");
-    if (!api::needs_conversion(info.kind) || served.size() < 2) return;
+    if (all_.own_conversion || !api::needs_conversion(info.kind) || served.size() < 2) return;
     if (crd.get_string({"spec", "conversion", "strategy"}, "None") != "Webhook") {
       add(Severity::kError, "crd-conversion", label, "spec.conversion.strategy",
           "serves " + some_of(served) +

@@ -354,6 +354,9 @@ TEST(Lint, DefinitionsThatCannotConvert) {
   EXPECT_TRUE(has("error crd-version CustomResourceDefinition/cohorts.kueue.x-k8s.io"));
   EXPECT_TRUE(has("error missing-crd CustomResourceDefinition/clusterqueues.kueue.x-k8s.io"));
   EXPECT_FALSE(has("error missing-crd CustomResourceDefinition/workloads.kueue.x-k8s.io"));
+  inventory.own_conversion = true;
+  for (const std::string& rule : rules_of(inventory))
+    EXPECT_EQ(rule.find("crd-conversion"), std::string::npos) << rule;
 }
 
 }  // namespace
