@@ -266,7 +266,7 @@ constexpr Converter kConverters[] = {
 
 }  // namespace
 
-Result<Value> convert_kueue(const Value& object, std::string_view version) {
+Result<Value> convert_kueue(Value object, std::string_view version) {
   const std::string from(object.get_string({"apiVersion"}));
   const std::string kind(object.get_string({"kind"}));
   const std::string to = std::string(kGroup) + "/" + std::string(version);
@@ -276,20 +276,19 @@ Result<Value> convert_kueue(const Value& object, std::string_view version) {
     return make_error(ErrorCode::kBadRequest, "no conversion from " + from + " to " + to);
   }
   if (from == to) return object;
-  Value out = object;
-  out["apiVersion"] = Value(to);
+  object["apiVersion"] = Value(to);
   if (kind.ends_with("List")) {
-    if (json::Array* items = array_at(out, {"items"})) {
+    if (json::Array* items = array_at(object, {"items"})) {
       for (Value& item : *items) {
-        KUEUE_ASSIGN(item, convert_kueue(item, version));
+        KUEUE_ASSIGN(item, convert_kueue(std::move(item), version));
       }
     }
-    return out;
+    return object;
   }
   for (const Converter& converter : kConverters) {
     if (converter.kind != kind) continue;
-    KUEUE_TRY(to == v1beta2 ? converter.up(out) : converter.down(out));
-    return out;
+    KUEUE_TRY(to == v1beta2 ? converter.up(object) : converter.down(object));
+    return object;
   }
   return make_error(ErrorCode::kBadRequest,
                     "no kind \"" + kind + "\" in group " + std::string(kGroup));

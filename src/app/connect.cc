@@ -39,4 +39,8 @@ Result<std::shared_ptr<wire::Transport>> connect(const kube::ClientConfig& confi
   return net::make_transport(std::move(options));
 }
 
+void limit_rate(wire::Transport& transport, Rate rate) {
+  net::limit_rate(transport, rate.qps, rate.burst);
+}
+
 }  // namespace kueue::app

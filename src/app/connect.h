@@ -15,5 +15,7 @@ struct Rate {
 };
 
 Result<std::shared_ptr<wire::Transport>> connect(const kube::ClientConfig& config, Rate rate = {});
+// Of a transport that connect() made, for the requests to come.
+void limit_rate(wire::Transport& transport, Rate rate);
 
 }  // namespace kueue::app

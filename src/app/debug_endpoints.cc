@@ -1,5 +1,8 @@
 #include "app/debug_endpoints.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <charconv>
 #include <fstream>
 #include <sstream>
@@ -7,6 +10,10 @@
 #include "app/profiler.h"
 #include "controllers/runtime.h"
 #include "json/json.h"
+
+// jemalloc's; a build with a sanitizer has another allocator.
+extern "C" int mallctl(const char* name, void* old, size_t* old_size, void* now, size_t now_size)
+    __attribute__((weak));
 
 namespace kueue::app {
 namespace {
@@ -58,6 +65,28 @@ json::Value state_of(controllers::Manager& manager) {
   return out;
 }
 
+constexpr std::string_view kHeapProfileOff =
+    "heap profiles are off; they cost time, so the process has to be started with "
+    "MALLOC_CONF=prof:true,lg_prof_sample:19 in its environment\n";
+
+// What pprof and jeprof read; nullopt: the allocator was not told to keep track.
+std::optional<std::string> heap_profile() {
+  bool on = false;
+  size_t size = sizeof on;
+  if (mallctl == nullptr || mallctl("opt.prof", &on, &size, nullptr, 0) != 0 || !on)
+    return std::nullopt;
+  char path[] = "/tmp/kueue-heap-XXXXXX";
+  const int file = mkstemp(path);
+  if (file < 0) return std::nullopt;
+  close(file);
+  const char* name = path;
+  const bool dumped = mallctl("prof.dump", nullptr, nullptr, &name, sizeof name) == 0;
+  std::stringstream all;
+  if (dumped) all << std::ifstream(path).rdbuf();
+  unlink(path);
+  return dumped ? std::optional(all.str()) : std::nullopt;
+}
+
 // nullopt: no number from 1 to the largest.
 std::optional<int> seconds_of(const wire::Request& request) {
   const std::string_view given = request.query_value("seconds");
@@ -78,10 +107,16 @@ void DebugHandler::handle(wire::Request request, std::shared_ptr<wire::ResponseS
   if (path == "/debug/pprof/" || path == "/debug/pprof" || path == "/debug" || path == "/debug/")
     return sink->respond(text(200,
                               "/debug/pprof/profile?seconds=30  CPU profile for pprof\n"
+                              "/debug/pprof/heap                heap, when started for it\n"
                               "/debug/pprof/cmdline             command line\n"
                               "/debug/threads                   CPU time of threads\n"
                               "/debug/state                     queues and caches\n"));
   if (path == "/debug/pprof/cmdline") return sink->respond(text(200, command_line()));
+  if (path == "/debug/pprof/heap" || path == "/debug/pprof/allocs") {
+    auto profile = heap_profile();
+    if (!profile) return sink->respond(text(404, std::string(kHeapProfileOff)));
+    return sink->respond(answer(200, *std::move(profile), "application/octet-stream"));
+  }
   if (path == "/debug/threads")
     return sink->respond(answer(200, threads_json(), "application/json"));
   if (path == "/debug/state")

@@ -137,10 +137,9 @@ class ManagerProcess {
   }
   // From now on the servers use what the Secret holds.
   void keep_certificates();
-  // `setting` decides the address; errors name it.
   Result<std::unique_ptr<net::HttpServer>> listen(
-      const char* setting, const BindAddress& address, std::optional<net::ServerTls> tls,
-      wire::Handler& handler, std::function<Result<net::ServerTls>()> reload = {});
+      const BindAddress& address, std::optional<net::ServerTls> tls, wire::Handler& handler,
+      std::function<Result<net::ServerTls>()> reload = {});
 
   ManagerSetup setup_;
   std::mutex policy_mutex_;
@@ -171,8 +170,8 @@ class ManagerProcess {
 };
 
 Result<std::unique_ptr<net::HttpServer>> ManagerProcess::listen(
-    const char* setting, const BindAddress& address, std::optional<net::ServerTls> tls,
-    wire::Handler& handler, std::function<Result<net::ServerTls>()> reload) {
+    const BindAddress& address, std::optional<net::ServerTls> tls, wire::Handler& handler,
+    std::function<Result<net::ServerTls>()> reload) {
   net::ServerOptions options;
   options.address = address.host;
   options.port = address.port;
@@ -181,12 +180,8 @@ Result<std::unique_ptr<net::HttpServer>> ManagerProcess::listen(
   options.tls_reload = std::move(reload);
   options.body_limit = 16u << 20;  // an AdmissionReview holds old and new object
   options.log = [log = log_](const std::string& line) { log.info(line); };
-  auto server = net::HttpServer::listen(&handler == metrics_handler_.get() ? slow_loop_ : loop_,
-                                        std::move(options), handler);
-  if (server.ok()) return server;
-  Error error = std::move(server).error();
-  error.message = std::string(setting) + " of the Configuration: " + error.message;
-  return error;
+  return net::HttpServer::listen(&handler == metrics_handler_.get() ? slow_loop_ : loop_,
+                                 std::move(options), handler);
 }
 
 Result<void> ManagerProcess::listen_health() {
@@ -202,8 +197,7 @@ Result<void> ManagerProcess::listen_health() {
   health_handler_ = std::make_unique<HealthHandler>(path("livenessEndpointName", "/healthz"),
                                                     path("readinessEndpointName", "/readyz"),
                                                     [this] { return manager_->ready(); });
-  KUEUE_ASSIGN(health_,
-               listen("health.healthProbeBindAddress", *address, std::nullopt, *health_handler_));
+  KUEUE_ASSIGN(health_, listen(*address, std::nullopt, *health_handler_));
   return {};
 }
 
@@ -223,8 +217,7 @@ Result<void> ManagerProcess::listen_metrics(const config::ManagerOptions& flags)
       [this] { return manager_->metrics_text() + process_metrics_text(); }, std::move(authorizer));
   metrics_handler_->serve_state([this] { return manager_->state_dump(); },
                                 make_token_authorizer(transport_, "/debug/state"));
-  KUEUE_ASSIGN(metrics_,
-               listen("metrics.bindAddress", *address, std::move(tls), *metrics_handler_));
+  KUEUE_ASSIGN(metrics_, listen(*address, std::move(tls), *metrics_handler_));
   return {};
 }
 
@@ -245,15 +238,14 @@ Result<void> ManagerProcess::listen_webhooks(const config::ManagerOptions& flags
     // Until the Secret is read; nobody trusts it.
     KUEUE_ASSIGN(net::ServerTls first, self_signed("kueue-webhook-service"));
     own_certificate_.emplace().serving = {.cert_pem = first.cert_pem, .key_pem = first.key_pem};
-    KUEUE_ASSIGN(webhooks_, listen("webhook.port", address, std::move(first), *webhook_handler_));
+    KUEUE_ASSIGN(webhooks_, listen(address, std::move(first), *webhook_handler_));
     return {};
   }
   auto tls = read_cert_dir(folder, policy());
   if (!tls.ok())
     return make_error(ErrorCode::kUnavailable, "webhook.certDir: " + tls.error().message);
   auto reload = [this, folder] { return read_cert_dir(folder, policy()); };
-  KUEUE_ASSIGN(webhooks_, listen("webhook.port", address, *std::move(tls), *webhook_handler_,
-                                 std::move(reload)));
+  KUEUE_ASSIGN(webhooks_, listen(address, *std::move(tls), *webhook_handler_, std::move(reload)));
   return {};
 }
 
@@ -283,11 +275,7 @@ Result<void> ManagerProcess::listen_visibility() {
   visibility_ = std::make_unique<VisibilityServer>(
       client_, *webhook_executor_, *visibility_source_, ":" + std::to_string(options.port),
       [log = log_](const std::string& line) { log.info(line); });
-  const auto listening = visibility_->listen(loop_, std::move(options));
-  if (listening.ok()) return {};
-  Error error = listening.error();
-  error.message = "visibilityServer.bindPort of the Configuration: " + error.message;
-  return error;
+  return visibility_->listen(loop_, std::move(options));
 }
 
 void ManagerProcess::keep_certificates() {
@@ -339,17 +327,29 @@ void ManagerProcess::use_certificate() {
 void ManagerProcess::reload(const config::ManagerOptions& flags) {
   const auto read = load_manager_setup(flags);
   if (!read.ok()) {
-    log_.info("The Configuration was not read again: " + describe_error(read.error()));
+    log_.info("The Configuration was not read again, the one of before stays in force: " +
+              describe_error(read.error()));
     return;
   }
-  const auto changes = describe_changes(setup_.document, read->document);
-  if (changes.empty()) log_.info("The Configuration has not changed");
-  for (const std::string& change : changes) log_.info(change);
+  Reload plan = plan_reload(setup_.document, read->document);
+  if (setup_.options.bounded_termination != read->options.bounded_termination)
+    plan.lines.push_back(
+        "boundedTermination: changed; takes effect when the manager is started anew");
+  if (plan.lines.empty()) log_.info("The Configuration has not changed");
+  for (const std::string& line : plan.lines) log_.info(line);
+  setup_.document = std::move(plan.in_force);
   {
     std::lock_guard lock(policy_mutex_);
-    policy_ = tls_policy_of(read->document);
+    policy_ = tls_policy_of(setup_.document);
   }
   use_certificate();
+  limit_rate(*transport_, read->rate);
+  manager_->reload(read->options);
+  webhooks::Settings settings = webhook_settings(setup_.options);
+  const webhooks::Settings given = webhook_settings(read->options);
+  settings.manage_jobs_without_queue_name = given.manage_jobs_without_queue_name;
+  settings.managed_jobs_namespace_selector = given.managed_jobs_namespace_selector;
+  webhooks_inner_->use(std::move(settings));
 }
 
 Result<void> ManagerProcess::listen_debug() {
@@ -358,7 +358,7 @@ Result<void> ManagerProcess::listen_debug() {
       parse_bind_address("pprofBindAddress", setup_.document.get_string({"pprofBindAddress"})));
   if (!address) return {};
   debug_handler_ = std::make_unique<DebugHandler>(*manager_, *webhook_executor_);
-  KUEUE_ASSIGN(debug_, listen("pprofBindAddress", *address, std::nullopt, *debug_handler_));
+  KUEUE_ASSIGN(debug_, listen(*address, std::nullopt, *debug_handler_));
   return {};
 }
 
@@ -447,10 +447,6 @@ int run_manager(std::span<const std::string> arguments, cli::Terminal& terminal)
   }
   const Logger log("setup");
   for (const std::string& warning : setup->warnings) log.info(warning);
-  // On the level that no setting hides: whoever counts on it has to know.
-  for (const ErrorCause& one : setup->not_built)
-    log.error("The Configuration asks for what is not there yet; the rest runs without it",
-              one.message, {{"field", one.field}});
 
   net::Loop signals;
   std::atomic<bool> lost_lease{false};

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <set>
 
 #include "cli/kubeconfig.h"
@@ -12,8 +11,6 @@
 
 namespace kueue::app {
 namespace {
-
-constexpr const char* kNotValid = "the Configuration is not valid";
 
 std::string host_name() {
   char name[256] = "";
@@ -78,48 +75,92 @@ void apply_flags(const config::ManagerOptions& flags, controllers::Options* opti
   options->engine.retry_batch = flags.requeue_batch_period;
 }
 
-// All that stands against the file, in place of the first thing that was found.
-Error all_faults(const config::ManagerOptions& flags, Error first) {
-  const auto text = cli::read_file(flags.config);
-  if (!text.ok()) return first;
-  const config::Checked checked = config::check(*text, flags.feature_gates);
-  const bool placed = std::any_of(checked.faults.begin(), checked.faults.end(),
-                                  [](const config::Fault& fault) { return fault.line > 0; });
-  if (!placed) return first;
-  Error error = make_error(first.code, flags.config + ": " + kNotValid);
-  for (const config::Fault& fault : checked.faults) {
-    const std::string line = fault.line > 0 ? " (line " + std::to_string(fault.line) + ")" : "";
-    error.causes.push_back({"FieldValueInvalid", fault.message + line, fault.field});
+// Fields whose change is put in force without a new start, with all below them.
+struct Reloadable {
+  std::string_view path;
+  std::string_view from_when;
+};
+constexpr Reloadable kReloadable[] = {
+    {"clientConnection.burst", "for requests to come"},
+    {"clientConnection.qps", "for requests to come"},
+    {"integrations.labelKeysToCopy", "for Workloads that are made from now on"},
+    {"manageJobsWithoutQueueName", "for all Jobs"},
+    {"managedJobsNamespaceSelector", "for all Jobs"},
+    {"objectRetentionPolicies", "for all Workloads"},
+    {"tls", "for new connections"},
+    {"waitForPodsReady.recoveryTimeout", "for all Workloads"},
+    {"waitForPodsReady.requeuingStrategy.backoffBaseSeconds", "for evictions to come"},
+    {"waitForPodsReady.requeuingStrategy.backoffLimitCount", "for evictions to come"},
+    {"waitForPodsReady.requeuingStrategy.backoffMaxSeconds", "for evictions to come"},
+    {"waitForPodsReady.timeout", "for all Workloads"},
+};
+
+const Reloadable* reloadable(std::string_view path) {
+  for (const Reloadable& known : kReloadable) {
+    if (!path.starts_with(known.path)) continue;
+    if (path.size() == known.path.size() || path[known.path.size()] == '.') return &known;
   }
-  return error;
+  return nullptr;
 }
 
-// The gates of a flag as they would stand in the Configuration; others judge them.
-json::Value gates_of(std::string_view flag) {
-  json::Value gates = json::Value::object();
-  while (!flag.empty()) {
-    const std::string_view item = flag.substr(0, flag.find(','));
-    flag.remove_prefix(std::min(item.size() + 1, flag.size()));
-    const size_t equal = item.find('=');
-    if (equal != std::string_view::npos)
-      gates[item.substr(0, equal)] = item.substr(equal + 1) == "true";
+// The paths of what differs, as deep as both have objects there; sorted within each object. A
+// selector is one thing, and its keys may hold dots.
+void collect_changes(const json::Value& before, const json::Value& after, const std::string& prefix,
+                     std::vector<std::string>* paths) {
+  std::set<std::string> members;
+  for (const json::Value* document : {&before, &after})
+    for (const auto& [key, value] : document->as_object()) members.insert(key);
+  for (const std::string& member : members) {
+    const json::Value* old = before.find(member);
+    const json::Value* now = after.find(member);
+    const std::string path = prefix + member;
+    if (old != nullptr && now != nullptr) {
+      if (*old == *now) continue;
+      if (old->is_object() && now->is_object() && path != "managedJobsNamespaceSelector") {
+        collect_changes(*old, *now, path + ".", paths);
+        continue;
+      }
+    }
+    paths->push_back(path);
   }
-  return json::Value::object({{"featureGates", std::move(gates)}});
+}
+
+// Names of fields hold no dots.
+void take_over(const json::Value& from, std::string_view path, json::Value* to) {
+  const json::Value* source = &from;
+  json::Value* target = to;
+  for (;;) {
+    const size_t dot = path.find('.');
+    const std::string_view member = path.substr(0, dot);
+    source = source->find(member);
+    if (dot == std::string_view::npos || source == nullptr || !source->is_object()) {
+      if (source != nullptr) {
+        (*target)[member] = *source;
+      } else {
+        target->erase_path({member});
+      }
+      return;
+    }
+    json::Value* below = target->find(member);
+    if (below == nullptr || !below->is_object()) {
+      (*target)[member] = *source;
+      return;
+    }
+    target = below;
+    path.remove_prefix(dot + 1);
+  }
 }
 
 }  // namespace
 
 Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags) {
-  auto found = config::load_file(flags.config);
-  if (!found.ok()) return all_faults(flags, std::move(found).error());
-  config::Loaded& loaded = *found;
-  const auto given = config::effective_gates(flags.feature_gates, loaded.document);
-  if (!given.ok()) return all_faults(flags, given.error());
-  const FeatureGates& gates = *given;
+  KUEUE_ASSIGN(config::Loaded loaded, config::load_file(flags.config));
+  KUEUE_ASSIGN(const FeatureGates gates,
+               config::effective_gates(flags.feature_gates, loaded.document));
   if (auto causes = config::validate(loaded.document, gates); !causes.empty()) {
-    Error error = make_error(ErrorCode::kInvalid, kNotValid);
+    Error error = make_error(ErrorCode::kInvalid, "the Configuration is not valid");
     error.causes = std::move(causes);
-    return all_faults(flags, std::move(error));
+    return error;
   }
   ManagerSetup setup;
   KUEUE_ASSIGN(setup.options, controllers::options_from(loaded.configuration, gates));
@@ -131,9 +172,6 @@ Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags) {
   setup.rate = rate_of(flags.config, loaded.document);
   setup.document = std::move(loaded.document);
   setup.warnings = std::move(loaded.warnings);
-  setup.not_built = std::move(loaded.not_built);
-  for (ErrorCause& one : config::not_built(gates_of(flags.feature_gates)))
-    setup.not_built.push_back({one.reason, one.message, "--feature-gates"});
   return setup;
 }
 
@@ -151,20 +189,21 @@ net::TlsPolicy tls_policy_of(const json::Value& document) {
   return policy;
 }
 
-std::vector<std::string> describe_changes(const json::Value& before, const json::Value& after) {
-  std::set<std::string> parts;
-  for (const json::Value* document : {&before, &after})
-    for (const auto& [key, value] : document->as_object()) parts.insert(key);
-  std::vector<std::string> lines;
-  for (const std::string& part : parts) {
-    const json::Value* old = before.find(part);
-    const json::Value* now = after.find(part);
-    if (old != nullptr && now != nullptr && *old == *now) continue;
-    lines.push_back(part + (part == "tls" ? ": in force for new connections"
-                                          : ": changed; takes effect when the manager is started "
-                                            "anew"));
+Reload plan_reload(const json::Value& before, const json::Value& after) {
+  std::vector<std::string> paths;
+  collect_changes(before, after, "", &paths);
+  Reload reload;
+  reload.in_force = before;
+  for (const std::string& path : paths) {
+    const Reloadable* known = reloadable(path);
+    if (known == nullptr) {
+      reload.lines.push_back(path + ": changed; takes effect when the manager is started anew");
+      continue;
+    }
+    reload.lines.push_back(path + ": in force " + std::string(known->from_when));
+    take_over(after, path, &reload.in_force);
   }
-  return lines;
+  return reload;
 }
 
 std::string describe_error(const Error& error) {

@@ -1,7 +1,6 @@
 // The commands that talk to a cluster. Each prints to the terminal and returns the exit code.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,9 +16,6 @@ struct Context {
   Cluster& cluster;
   const Arguments& arguments;
   Terminal& terminal;
-  // Hooks::explain for this cluster; may be empty.
-  std::function<Result<json::Value>(const std::string& namespace_, const std::string& name)>
-      explain = {};
 };
 
 int run_get(const Context& context);
@@ -58,10 +54,9 @@ struct Document {
   json::Value value;
   std::string where;  // "queues.yaml, document 2"
 };
-// Reads every -f: files, folders (*.yaml, *.yml, *.json, sorted; with `recursive` those below too),
-// "-". Lists are taken apart.
+// Reads every -f: files, folders (*.yaml, *.yml, *.json, sorted), "-". Lists are taken apart.
 Result<std::vector<Document>> read_documents(const std::vector<std::string>& paths,
-                                             Terminal& terminal, bool recursive);
+                                             Terminal& terminal);
 
 // TYPE NAME.., TYPE/NAME.. taken apart: types with no name mean all objects.
 struct Target {

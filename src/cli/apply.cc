@@ -150,8 +150,7 @@ int each_document(const Context& context, const std::vector<Document>& documents
 }
 
 Result<std::vector<Document>> documents_of(const Context& context) {
-  auto documents = read_documents(context.arguments.list("filename"), context.terminal,
-                                  context.arguments.is_set("recursive"));
+  auto documents = read_documents(context.arguments.list("filename"), context.terminal);
   if (documents.ok() && documents->empty()) {
     return make_error(ErrorCode::kInvalid, "no objects passed to " + std::string("the command"));
   }

@@ -2,6 +2,7 @@
 // safe.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,10 +19,23 @@ struct Stores;
 class Admission;
 class Journal;
 
+// The options in force. When they are loaded again, others take their place; none is freed while
+// the manager lives, so what refers into them stays good. Two looks may see different ones.
+class OptionsInForce {
+ public:
+  OptionsInForce(const Options* first) : now_(first) {}  // NOLINT: implicit by intent
+  const Options* operator->() const { return now_.load(std::memory_order_acquire); }
+  const Options& operator*() const { return *operator->(); }
+  void replace(const Options* next) { now_.store(next, std::memory_order_release); }
+
+ private:
+  std::atomic<const Options*> now_;
+};
+
 struct Context {
   std::shared_ptr<kube::Client> client;
   kube::Executor* executor = nullptr;
-  const Options* options = nullptr;
+  OptionsInForce options = nullptr;
   metrics::Metrics* metrics = nullptr;
   Stores* stores = nullptr;
   Admission* admission = nullptr;

@@ -423,6 +423,48 @@ TEST_F(LifeTest, AWorkloadOfAJobThatIsMadeAgainLetsItsQuotaGo) {
   EXPECT_EQ(status_of_queue("shared", "reservingWorkloads"), 1);
 }
 
+TEST_F(LifeTest, OptionsThatAreLoadedAgainHoldForWhatIsThere) {
+  start();
+  add_job("done", 2);
+  add_job("waits", 4);
+  api_.change("jobs", "lab", "waits", [](json::Value& job) {
+    job.at_path({"metadata", "labels"}) = json::Value::object();
+    job.at_path({"spec", "suspend"}) = false;
+  });
+  run();
+  finish_job("done");
+  run();
+  ASSERT_EQ(api_.list("workloads").size(), 1u) << log_;
+  EXPECT_FALSE(suspended("waits")) << "not managed";
+
+  Options next;
+  next.retention_after_finished = Duration::seconds(60);
+  next.manage_jobs_without_queue_name = true;
+  next.scheduler = false;  // asks for a new start
+  manager_->reload(next);
+  executor_.advance(Duration::seconds(90));
+  EXPECT_TRUE(suspended("waits")) << log_;
+  ASSERT_EQ(api_.list("workloads").size(), 1u) << "that of the job that is managed now";
+  EXPECT_NE(name_of(workload()).find("waits"), std::string::npos) << name_of(workload());
+  add_job("next", 1);
+  run();
+  EXPECT_FALSE(suspended("next")) << "the scheduler goes on";
+}
+
+TEST_F(LifeTest, ThoseThatWaitForAQueueThatIsGoneAreCountedForTheLocalQueueOnly) {
+  start();
+  add_job("big", 5);
+  run();
+  ASSERT_TRUE(shows("kueue_unadmitted_workloads{cluster_queue=\"shared\"")) << metrics();
+  api_.remove("clusterqueues", "", "shared");
+  run();
+  EXPECT_FALSE(shows("kueue_unadmitted_workloads{cluster_queue=\"shared\"")) << metrics();
+  EXPECT_TRUE(shows("kueue_local_queue_unadmitted_workloads{")) << metrics();
+  add_cluster_queue("shared", "", "4");
+  run();
+  EXPECT_TRUE(shows("kueue_unadmitted_workloads{cluster_queue=\"shared\"")) << metrics();
+}
+
 TEST_F(LifeTest, FinishedWorkloadsOfADeletedLocalQueueHaveNoSeries) {
   start();
   add_job("done", 2);

@@ -14,6 +14,7 @@ void Manager::stop() { runtime_->stop(); }
 bool Manager::ready() const { return runtime_->ready(); }
 bool Manager::leading() const { return runtime_->leading; }
 bool Manager::idle() const { return runtime_->idle(); }
+void Manager::reload(const Options& given) { runtime_->reload(given); }
 metrics::Metrics& Manager::metrics() { return runtime_->metrics; }
 std::string Manager::metrics_text() { return runtime_->metrics.registry.expose(); }
 std::string Manager::state_dump() {

@@ -61,6 +61,10 @@ class Manager {
   // virtual time.
   bool idle() const;
 
+  // From now on with what of `given` may change while it runs (controllers/options.h); all it
+  // concerns is looked at again.
+  void reload(const Options& given);
+
   metrics::Metrics& metrics();
   // Prometheus text.
   std::string metrics_text();

@@ -79,4 +79,19 @@ Result<Options> options_from(const api::config::Configuration& config, const Fea
   return options;
 }
 
+Options reloaded(const Options& running, const Options& given) {
+  Options options = running;
+  options.manage_jobs_without_queue_name = given.manage_jobs_without_queue_name;
+  options.managed_jobs_namespace_selector = given.managed_jobs_namespace_selector;
+  options.labels_to_copy = given.labels_to_copy;
+  options.retention_after_finished = given.retention_after_finished;
+  options.retention_after_deactivated = given.retention_after_deactivated;
+  if (options.wait_for_pods_ready.has_value() && given.wait_for_pods_ready.has_value()) {
+    const bool blocks = options.wait_for_pods_ready->block_admission;  // the engine's, too
+    options.wait_for_pods_ready = given.wait_for_pods_ready;
+    options.wait_for_pods_ready->block_admission = blocks;
+  }
+  return options;
+}
+
 }  // namespace kueue::controllers

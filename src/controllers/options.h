@@ -30,6 +30,7 @@ struct WaitForPodsReady {
 struct BoundedTermination {
   Duration after;
   bool conditions = false;
+  bool operator==(const BoundedTermination&) const = default;
 };
 
 // A label or annotation of an object that becomes the metric label custom_NAME.
@@ -77,5 +78,10 @@ struct Options {
 // Options of a defaulted Configuration. Command line flags are set on the result. Errors name the
 // field.
 Result<Options> options_from(const api::config::Configuration& config, const FeatureGates& gates);
+
+// `running` with what of `given` may change while the manager runs, because it is looked at anew
+// for each object: which Jobs are managed, what is copied to Workloads, retention, times and
+// numbers of waitForPodsReady where that is on before and after.
+Options reloaded(const Options& running, const Options& given);
 
 }  // namespace kueue::controllers

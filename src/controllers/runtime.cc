@@ -370,8 +370,19 @@ void Runtime::enqueue_released() {
   deleted(stores.topologies, topologies_.get());
 }
 
+void Runtime::reload(const Options& given) {
+  std::lock_guard lock(reload_mutex_);
+  reloaded_.push_back(std::make_unique<const Options>(reloaded(*context.options, given)));
+  context.options.replace(reloaded_.back().get());
+  // Times that were waited for, and Jobs that were ignored, are others now.
+  if (workloads_)
+    for (const WorkloadPointer& workload : stores.workloads.list())
+      workloads_->enqueue({workload->metadata.namespace_, workload->metadata.name});
+  for (const JobController& job : jobs_)
+    for (const kube::ObjectKey& key : job.kind->keys()) job.controller->enqueue(key);
+}
+
 void Runtime::start() {
-  journal.begin(context.now());
   stores.start();
   for (const auto& kind : kinds) kind->store().start();
   if (failure_recovery_) failure_recovery_->pods().start();

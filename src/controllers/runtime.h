@@ -26,6 +26,7 @@ struct Runtime {
   void stop();
   bool ready();
   bool idle();
+  void reload(const Options& given);
 
   ManagerDeps deps;
   metrics::Metrics metrics;
@@ -76,6 +77,8 @@ struct Runtime {
   std::unique_ptr<FailureRecovery> failure_recovery_;  // null: its gate is off
   std::unique_ptr<kube::Controller> terminating_pods_;
   std::vector<kube::Controller*> all_;
+  std::mutex reload_mutex_;
+  std::vector<std::unique_ptr<const Options>> reloaded_;  // all that were in force after the first
   std::atomic<bool> synced_ = false;
   std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);
 };

@@ -54,6 +54,30 @@ std::vector<Event> world() {
       WorkloadChanged{workload("waits", 2000, false)}};
 }
 
+TEST(Clock, WhatWaitsForAWhileDoesNotWaitForAClockThatWasSetBack) {
+  State state((Settings()));
+  const Instant noon{Duration::seconds(12 * 3600).ns};
+  state.apply(TimePassed{noon});
+  for (const Event& event : world()) state.apply(event);
+  plan(state, {.now = noon});  // what waits is set aside
+  state.apply(WorkloadDeleted{workload("held", 5000, true)->key});
+  ASSERT_TRUE(state.next_wakeup().has_value());
+  const Duration wait = *state.next_wakeup() - noon;
+  EXPECT_LE(wait.ns, Duration::seconds(1).ns);
+
+  const Instant ten = noon - Duration::seconds(2 * 3600);
+  state.apply(TimePassed{ten});
+  EXPECT_EQ(state.now(), ten);
+  ASSERT_TRUE(state.next_wakeup().has_value());
+  EXPECT_EQ((*state.next_wakeup() - ten).ns, wait.ns);
+  state.apply(TimePassed{*state.next_wakeup()});
+  EXPECT_EQ(plan(state, {.now = state.now()}).commands.size(), 1u) << "it is admitted";
+
+  const Instant late = state.now() - Duration::millis(100);  // a time taken before another's
+  state.apply(TimePassed{late});
+  EXPECT_GT(state.now(), late);
+}
+
 TEST(ArrivalOrder, AReservationCountsWhateverComesFirst) {
   std::vector<Event> events = world();
   std::vector<size_t> order(events.size());

@@ -133,6 +133,8 @@ class State {
   bool has_work() const;
   // When TimePassed should be applied next; nothing = only events matter.
   std::optional<Instant> next_wakeup() const;
+  // The latest time it was told, unless the clock was set back since (TimePassed).
+  Instant now() const;
 
   // --- questions. Unknown names give zero values.
   QueueActivity cluster_queue_activity(const std::string& name) const;

@@ -88,6 +88,8 @@ std::optional<Instant> State::next_wakeup() const {
   return next;
 }
 
+Instant State::now() const { return world_->now; }
+
 QueueActivity State::cluster_queue_activity(const std::string& name) const {
   QueueId id = world_->find_queue(name);
   return id.valid() ? world_->queues[id].activity : QueueActivity();

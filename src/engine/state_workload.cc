@@ -318,7 +318,21 @@ void apply_event(World& world, const EvictionFailed& e) {
   if (r.reservation) world.touch_tree(r.reservation->queue);  // its preemptor has to say it again
 }
 
+namespace {
+
+// What waits for a while waits as much longer as it had to; times that objects name stay as they
+// are.
+void set_back(World& world, Instant now) {
+  const Duration by = world.now - now;
+  world.now = now;
+  for (auto& [id, entry] : world.second_pass) entry.due = entry.due - by;
+  for (auto& [node, due] : world.retries) due = due - by;
+}
+
+}  // namespace
+
 void apply_event(World& world, const TimePassed& e) {
+  if (world.now - e.now > kClockSetBack) set_back(world, e.now);
   world.now = std::max(world.now, e.now);
   for (auto it = world.second_pass.begin(); it != world.second_pass.end();) {
     bool due = !it->second.ready && it->second.due <= world.now;

@@ -202,7 +202,7 @@ class Parser {
       ++at_;
       skip_space();
       if (is_skipped(frame, members_[mine].first)) {
-        if (!pass_over()) return false;
+        if (options_.skipped_items ? !pass_over_items() : !pass_over()) return false;
         members_.pop_back();
         key_at_.pop_back();
       } else if (at_ < end_ && (*at_ == '{' || *at_ == '[')) {
@@ -255,6 +255,28 @@ class Parser {
     }
     at_ = end_;
     return fail("unexpected end of JSON input");
+  }
+
+  // The same of an array, whose items are noted.
+  bool pass_over_items() {
+    if (*at_ != '[' || !options_.skipped_items->empty()) return fail("one array is expected");
+    ++at_;
+    skip_space();
+    while (at_ < end_ && *at_ != ']') {
+      const char* begin = at_;
+      if (*at_ != '{' && *at_ != '[') return fail(unexpected("where an item was to begin"));
+      if (!pass_over()) return false;
+      options_.skipped_items->emplace_back(begin, static_cast<size_t>(at_ - begin));
+      skip_space();
+      if (at_ < end_ && *at_ == ']') break;
+      if (at_ == end_ || *at_ != ',') return fail(unexpected("after array element"));
+      ++at_;
+      skip_space();
+      if (at_ < end_ && *at_ == ']') return fail(unexpected("looking for beginning of value"));
+    }
+    if (at_ == end_) return fail("unexpected end of JSON input");
+    ++at_;
+    return true;
   }
 
   bool has_duplicates(const Frame& frame) const {

@@ -21,6 +21,9 @@ struct ParseOptions {
   // it is not in the result, and of its text only strings and brackets are looked at.
   std::string_view skipped_in = {};
   std::string_view skipped = {};
+  // With `skipped`: what was passed over must be one array in the whole document, and the texts of
+  // its items are put here, each to be parsed by itself. Views into the text.
+  std::vector<std::string_view>* skipped_items = nullptr;
 };
 
 // One JSON document with nothing but white space after it. Errors are kBadRequest and name line and

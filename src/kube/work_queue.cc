@@ -54,7 +54,7 @@ void WorkQueue::add_after(const ObjectKey& key, Duration delay) {
   }
   std::lock_guard lock(state_->mutex);
   if (state_->shut) return;
-  Instant due = state_->executor.clock().now() + delay;
+  Instant due = state_->executor.steady_now() + delay;
   auto held = state_->delayed.find(key);
   if (held != state_->delayed.end()) {
     if (held->second.due <= due) return;

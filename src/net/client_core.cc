@@ -306,18 +306,25 @@ Result<void> ClientCore::read_all(ClientConnection& connection, HttpParser* pars
   return {};
 }
 
+void ClientCore::limit_rate(double qps, int burst) {
+  std::lock_guard lock(mutex_);
+  qps_ = qps;
+  burst_ = burst;
+  turns_at_ = 0;  // begins with a full burst
+}
+
 Result<void> ClientCore::take_turn(int64_t deadline) {
-  if (options.qps <= 0) return {};
   int64_t wait_ns = 0;
   {
     std::lock_guard lock(mutex_);
+    if (qps_ <= 0) return {};
     const int64_t now = steady_ns();
-    const double burst = std::max(1, options.burst);
+    const double burst = std::max(1, burst_);
     if (turns_at_ == 0) turns_ = burst;
-    turns_ = std::min(burst, turns_ + static_cast<double>(now - turns_at_) / 1e9 * options.qps);
+    turns_ = std::min(burst, turns_ + static_cast<double>(now - turns_at_) / 1e9 * qps_);
     turns_at_ = now;
     turns_ -= 1;
-    if (turns_ < 0) wait_ns = static_cast<int64_t>(-turns_ / options.qps * 1e9);
+    if (turns_ < 0) wait_ns = static_cast<int64_t>(-turns_ / qps_ * 1e9);
     if (now + wait_ns > deadline) {
       turns_ += 1;
       return make_error(ErrorCode::kTimeout,

@@ -55,6 +55,7 @@ class ClientCore {
   Result<void> read_all(ClientConnection& connection, HttpParser* parser, int64_t deadline);
   // Waits for a turn when the rate is limited.
   Result<void> take_turn(int64_t deadline);
+  void limit_rate(double qps, int burst);
   Error lost(const std::string& why) const;
 
   const TransportOptions options;
@@ -63,7 +64,11 @@ class ClientCore {
 
  private:
   ClientCore(TransportOptions o, ServerUrl u)
-      : options(std::move(o)), url(std::move(u)), credentials(options) {}
+      : options(std::move(o)),
+        url(std::move(u)),
+        credentials(options),
+        qps_(options.qps),
+        burst_(options.burst) {}
   Result<std::shared_ptr<TlsContext>> tls_for(const Credential& credential);
   Result<std::unique_ptr<ClientConnection>> dial(const Address& address, const TlsContext* tls,
                                                  int64_t deadline);
@@ -73,6 +78,8 @@ class ClientCore {
   std::vector<std::unique_ptr<ClientConnection>> idle_;
   std::shared_ptr<TlsContext> tls_;
   uint64_t tls_generation_ = 0;
+  double qps_;
+  int burst_;
   double turns_ = 0;
   int64_t turns_at_ = 0;
 };

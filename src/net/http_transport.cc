@@ -291,6 +291,8 @@ class HttpTransport final : public wire::Transport {
     }
   }
 
+  void limit_rate(double qps, int burst) { core_->limit_rate(qps, burst); }
+
   std::unique_ptr<wire::StreamHandle> open_stream(
       const wire::Request& request, std::shared_ptr<wire::StreamReceiver> receiver) override {
     std::lock_guard lock(mutex_);
@@ -341,6 +343,10 @@ Result<std::shared_ptr<wire::Transport>> make_transport(TransportOptions options
   ignore_sigpipe();
   KUEUE_ASSIGN(auto core, ClientCore::make(std::move(options)));
   return std::shared_ptr<wire::Transport>(std::make_shared<HttpTransport>(std::move(core)));
+}
+
+void limit_rate(wire::Transport& transport, double qps, int burst) {
+  if (auto* ours = dynamic_cast<HttpTransport*>(&transport)) ours->limit_rate(qps, burst);
 }
 
 }  // namespace kueue::net

@@ -62,5 +62,7 @@ struct TransportOptions {
 // it. Destroying a StreamHandle waits for a call to its receiver that runs at that moment, unless
 // the receiver itself does it.
 Result<std::shared_ptr<wire::Transport>> make_transport(TransportOptions options);
+// Another limit for the requests to come, of a transport that make_transport() made.
+void limit_rate(wire::Transport& transport, double qps, int burst);
 
 }  // namespace kueue::net

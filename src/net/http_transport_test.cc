@@ -242,6 +242,11 @@ TEST(HttpTransport, RateLimit) {
   EXPECT_TRUE(slow->round_trip(request_of("GET", "/"), kPatience).ok());
   EXPECT_EQ(slow->round_trip(request_of("GET", "/"), Duration::millis(20)).error().code,
             ErrorCode::kTimeout);
+  limit_rate(*slow, 0, 0);
+  EXPECT_TRUE(slow->round_trip(request_of("GET", "/"), kPatience).ok());
+  limit_rate(*slow, 0.001, 1);
+  EXPECT_TRUE(slow->round_trip(request_of("GET", "/"), kPatience).ok());
+  EXPECT_FALSE(slow->round_trip(request_of("GET", "/"), Duration::millis(20)).ok());
 }
 
 TEST(HttpTransport, ErrorAnswerOfAStream) {

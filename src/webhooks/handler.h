@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,12 +40,20 @@ class Handler final : public wire::Handler {
   json::Value review(std::string_view path, const json::Value& review) const;
   // True when the path would not be answered by 404.
   bool serves(std::string_view path) const;
+  // Other settings from the next review on.
+  void use(Settings settings);
 
  private:
-  HandlerOptions options_;
+  std::shared_ptr<const Settings> settings() const;
+
+  HandlerOptions options_;  // its settings are those of the start
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Settings> settings_;  // guarded by mutex_
 };
 
-// The answer to a ConversionReview v1.
-json::Value convert_review(const json::Value& review);
+// The answer to a ConversionReview v1, both as text: a page of a list is several megabytes, and its
+// objects pass through one after another, those of a large page in two threads. kBadRequest for
+// what is no JSON object; all other faults are in the answer.
+Result<std::string> convert_review(std::string_view review);
 
 }  // namespace kueue::webhooks

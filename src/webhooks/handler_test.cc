@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "api/conversion.h"
 #include "json/json.h"
 #include "json/patch.h"
 #include "webhooks/json_diff.h"
@@ -230,6 +233,71 @@ TEST(Handler, Converts) {
   review["request"]["desiredAPIVersion"] = "kueue.x-k8s.io/v9";
   response = f.ask("/convert", review);
   EXPECT_EQ(response.get_string({"result", "status"}), "Failure");
+}
+
+// A page of `count` queues; `text_of` may put something else in the place of one.
+std::string page(size_t count, const std::function<std::string(size_t)>& text_of,
+                 std::string_view before = "", std::string_view after = "") {
+  std::string text = R"({"kind":"ConversionReview", "request":{)" + std::string(before) +
+                     R"("uid":"u1","desiredAPIVersion":"kueue.x-k8s.io/v1beta2","objects": [ )";
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0) text += " ,\n";
+    text += text_of(i);
+  }
+  return text + "]" + std::string(after) + "}}";
+}
+
+std::string old_queue(size_t number) {
+  return R"({"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"ClusterQueue","metadata":{"name":"q)" +
+         std::to_string(number) +
+         R"(","annotations":{"odd":"]} , \\\" [{ \u00e9"}},"spec":{"cohort":"c","unknown":[1.5,{}]}})";
+}
+
+TEST(Handler, ConvertsPagesInOrder) {
+  for (const size_t count :
+       {size_t{0}, size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{500}}) {
+    const Value review = parse(convert_review(page(count, old_queue)).value());
+    EXPECT_EQ(review.get_string({"response", "uid"}), "u1");
+    EXPECT_EQ(review.get_string({"response", "result", "status"}), "Success");
+    const json::Array& objects = review.find_path({"response", "convertedObjects"})->as_array();
+    ASSERT_EQ(objects.size(), count);
+    for (size_t i = 0; i < count; ++i) {
+      Value expected = api::convert_kueue(parse(old_queue(i)), "v1beta2").value();
+      EXPECT_EQ(objects[i], expected) << i;
+      EXPECT_EQ(expected.get_string({"spec", "cohortName"}), "c");
+    }
+  }
+}
+
+TEST(Handler, ConvertsWhatIsWrittenInAnUnusualWay) {
+  // Equal names: the last wins. The version behind the objects. White space. Items that are none.
+  const std::string twice = page(2, old_queue, R"("objects":[{"a":1}],)");
+  EXPECT_EQ(parse(convert_review(twice).value())
+                .find_path({"response", "convertedObjects"})
+                ->as_array()
+                .size(),
+            2u);
+  const std::string late = R"({"request":{"objects":[)" + old_queue(1) +
+                           R"(],"desiredAPIVersion":"kueue.x-k8s.io/v1beta2","uid":"u"}})";
+  EXPECT_EQ(parse(convert_review(late).value()).get_string({"response", "result", "status"}),
+            "Success");
+  const auto third_is = [](const char* text) {
+    return [text](size_t i) { return i == 100 ? std::string(text) : old_queue(i); };
+  };
+  for (const char* text :
+       {"3", "null", "\"x\"", "[]", "{}", R"({"kind":"Pod","apiVersion":"v1"})"}) {
+    const Value answer = parse(convert_review(page(130, third_is(text))).value());
+    EXPECT_EQ(answer.get_string({"response", "result", "status"}), "Failure") << text;
+    EXPECT_NE(answer.get_string({"response", "result", "message"}), "") << text;
+    EXPECT_TRUE(answer.find_path({"response", "convertedObjects"})->as_array().empty()) << text;
+  }
+  for (const char* text : {"{", "}", "]", "{]", "[}", "{\"a\":[1}, 2]", ",", "", "{\"a\":1,}"}) {
+    const auto answer = convert_review(page(130, third_is(text)));
+    ASSERT_FALSE(answer.ok()) << text;
+    EXPECT_NE(answer.error().message.find("line "), std::string::npos) << answer.error().message;
+  }
+  EXPECT_FALSE(convert_review(page(3, old_queue).substr(0, 400)).ok());
+  EXPECT_FALSE(convert_review(page(3, old_queue, "", ", \"x\": ")).ok());
 }
 
 TEST(Diff, RoundTrips) {

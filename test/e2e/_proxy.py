@@ -18,6 +18,9 @@ class Proxy:
     """Listens on loopback at `port`. server_context: the certificate to show; upstream: address and context to connect with."""
 
     def __init__(self, server_context, upstream, upstream_context):
+        # One thread reads a connection while another writes it. With TLS 1.3 a session ticket may come in between, and OpenSSL's
+        # writer then waits for the rest of a handshake that the reader has already had: for ever.
+        server_context.maximum_version = upstream_context.maximum_version = ssl.TLSVersion.TLSv1_2
         self.server_context, self.upstream, self.upstream_context = server_context, upstream, upstream_context
         self.mode, self.repeated, self.lost = "pass", 0, 0
         self.pairs, self.lock, self.closed = set(), threading.Lock(), False

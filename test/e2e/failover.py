@@ -30,7 +30,8 @@ import yaml  # noqa: E402
 import _proxy  # noqa: E402
 import _server  # noqa: E402
 from _faults import CLUSTER_QUEUES, FLAVORS, JOBS, LOCAL_QUEUES, WORKLOADS, Raw, cluster_queue, flavor, insecure, is_true, job, local_queue  # noqa: E402
-from _faults_cluster import LEASE, make_certificate  # noqa: E402
+from _faults_cluster import make_certificate  # noqa: E402
+from _tally import Tally  # noqa: E402
 
 QUOTA = 4
 PODS = "/api/v1/namespaces/default/pods"
@@ -197,7 +198,7 @@ class Chaos:
         for name in ("a", "b"):
             self.replicas.append(Replica(args.kueue, name, work, document, self.raw))
             stack.callback(self.replicas[-1].close)
-        self.jobs, self.slowest = 0, 0.0
+        self.tally, self.jobs, self.slowest = Tally(), 0, 0.0
 
     # ---- what is there
 
@@ -214,14 +215,31 @@ class Chaos:
     def logs(self):
         return "\n".join(f"--- {r.name}\n{_server.tail(r.log, 25)}" for r in self.replicas)
 
+    def unfinished(self):
+        """What there is of the Jobs that are not complete, for a message."""
+        names = {j["metadata"]["name"]: j for j in self.listing(JOBS) if not is_true(j, "Complete")}
+        lines = [f"--- {len(names)} Jobs are not complete"]
+        for name, item in list(names.items())[:4]:
+            lines.append(f"Job {name}: suspend {item['spec'].get('suspend')} {json.dumps(item.get('status'))}")
+            for path in (WORKLOADS, PODS):
+                for owned in self.listing(path):
+                    if any(o["name"] == name for o in owned["metadata"].get("ownerReferences", [])):
+                        lines.append(f"    {owned['metadata']['name']}: {json.dumps(owned['metadata'])[:900]} {json.dumps(owned.get('status'))[:2500]}")
+        lines.append("queue: " + json.dumps(self.raw.get(f"{CLUSTER_QUEUES}/queue").get("status"))[:1500])
+        return "\n".join(lines)
+
     def wait(self, condition, what, timeout_s):
         def either():
             self.auditor.check()
+            # On a busy machine the one that takes over may lose the lease again. A Deployment starts both anew then.
+            if self.replicas and all(each.process.poll() is not None for each in self.replicas):
+                for each in self.replicas:
+                    each.revive()
             return condition()
         try:
             return _server.wait_until(either, what, timeout_s)
         except RuntimeError as error:
-            raise RuntimeError(f"{error}\n{self.logs()}") from None
+            raise RuntimeError(f"{error}\n{self.unfinished()}\n{self.logs()}") from None
 
     def add_jobs(self, count):
         for _ in range(count):
@@ -338,6 +356,7 @@ class Chaos:
         for number in range(self.args.rounds):
             fault = faults[number] if number < len(faults) else self.dice.choice(faults)
             took = self.play(fault)
+            self.tally.passed += 1
             print(f"round {number + 1}: {fault.__name__}, work went on after {took:.1f} s", flush=True)
         leader = self.wait(self.leader, "a leader", 30)
         other = next(r for r in self.replicas if r is not leader)
@@ -375,14 +394,12 @@ def main():
             if process.poll() is not None:
                 raise RuntimeError(f"the server ended: {_server.tail(log)}")
         except (RuntimeError, OSError, AssertionError) as error:
-            print(f"FAILED: {error}")
-            print("0 passed, 1 failed, 0 skipped")
-            return 1
+            chaos.tally.fail(f"round {chaos.tally.passed + 1}", error)
+            return chaos.tally.end()
     repeated, lost = (sum(getattr(r.proxy, what) for r in chaos.replicas) for what in ("repeated", "lost"))
     print(f"{chaos.jobs} Jobs, each ran once; at most {chaos.auditor.most} of {QUOTA} CPUs reserved; slowest to go on {chaos.slowest:.1f} s; "
           f"{repeated} requests repeated, {lost} answers lost")
-    print(f"{args.rounds} passed, 0 failed, 0 skipped")
-    return 0
+    return chaos.tally.end()
 
 
 if __name__ == "__main__":

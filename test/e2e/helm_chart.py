@@ -14,6 +14,7 @@ import sys
 import yaml
 
 import _server
+from _tally import Tally
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "charts" / "kueue"
@@ -165,16 +166,10 @@ def main():
         print(f"SKIPPED: helm is neither installed nor can it be built without Go: {len(CASES)} cases")
         print(f"0 passed, 0 failed, {len(CASES)} skipped")
         return 0
-    passed = failed = 0
+    tally = Tally()
     for case in CASES:
-        try:
-            case(Chart(helm), options.kueue)
-            passed += 1
-        except AssertionError as error:
-            failed += 1
-            print(f"FAILED {case.__name__}: {str(error)[:2000]}")
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+        tally.play(case, Chart(helm), options.kueue)
+    return tally.end()
 
 
 if __name__ == "__main__":

@@ -288,12 +288,17 @@ def profile_is_read_by_pprof(world):
     check(done.returncode == 0 and done.stdout.startswith(b"cpu "), f"as pprof reads it: {done.stdout.decode()[:1000]}")
 
 
+def heap_profile_is_off_unless_asked_for(world):
+    status, text = world.port("debug").ask("/debug/pprof/heap")
+    check(status == 404 and b"MALLOC_CONF=prof:true" in text, f"the heap profile: {status} {text[:200]}")
+
+
 def reload_says_what_it_does(world):
     """SIGHUP: a changed Configuration is read, and every change is named, in force or not; a broken one changes nothing."""
     changed = world.config | {"tls": {"minVersion": "VersionTLS13"}, "manageJobsWithoutQueueName": True}
     world.config_file.write_text(json.dumps(changed))
     world.manager.send_signal(signal.SIGHUP)
-    wait(lambda: "manageJobsWithoutQueueName" in world.log.read_text(), "the change to be named", 20, world.manager, world.log)
+    wait(lambda: "manageJobsWithoutQueueName: in force" in world.log.read_text(), "the change to be named", 20, world.manager, world.log)
     context = insecure()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
 
@@ -305,6 +310,10 @@ def reload_says_what_it_does(world):
         return False
     wait(refused, "TLS 1.2 to be refused", 20)
     before = world.log.stat().st_size
+    world.config_file.write_text(json.dumps(changed | {"webhook": changed["webhook"] | {"port": 1}}))
+    world.manager.send_signal(signal.SIGHUP)
+    wait(lambda: "webhook.port: changed; takes effect" in world.log.read_bytes()[before:].decode(), "what waits to be named", 20, world.manager,
+         world.log)
     world.config_file.write_text("{ nonsense")
     world.manager.send_signal(signal.SIGHUP)
     wait(lambda: "not read again" in world.log.read_bytes()[before:].decode(), "the broken file to be named", 20, world.manager, world.log)
@@ -313,6 +322,7 @@ def reload_says_what_it_does(world):
 
 
 TESTS = [garbage, malformed, oversized, slow, unauthenticated, foreign_certificate, bad_reviews, metrics_are_clean, profile_is_read_by_pprof,
+         heap_profile_is_off_unless_asked_for,
          reload_says_what_it_does]
 
 

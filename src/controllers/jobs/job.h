@@ -91,6 +91,8 @@ class JobKind {
   virtual kube::InformerCore& store() = 0;
   // Calls `changed` with the key of each job that comes, changes or goes. Before the store starts.
   virtual void watch(std::function<void(const kube::ObjectKey&)> changed) = 0;
+  // Of all jobs in the cache.
+  virtual std::vector<kube::ObjectKey> keys() const = 0;
   // nullptr when the cache has no such job.
   virtual std::unique_ptr<Job> get(const kube::ObjectKey& key) const = 0;
 };

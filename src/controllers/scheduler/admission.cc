@@ -311,6 +311,8 @@ void Admission::tell(const Changes& changes) {
 
 // With the lock held.
 void Admission::arm_wakeup() {
+  if (const Instant now = context_.now(); state_.now() - now > engine::kClockSetBack)
+    state_.apply(engine::TimePassed{now});
   const std::optional<Instant> next = state_.next_wakeup();
   if (next == armed_for_) return;
   if (timer_ != 0) context_.executor->cancel(timer_);

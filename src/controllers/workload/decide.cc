@@ -26,11 +26,13 @@ bool set_by_scheduler(std::string_view reason, bool granular) {
   return std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
 }
 
-// The scheduler's reason for a namespace that its ClusterQueue does not take. Kueue replaces it by
-// PendingEvaluation, which tells nobody why the workload waits.
+// The scheduler's reason for a namespace that its ClusterQueue does not take, or that nobody knows.
+// Kueue replaces it by PendingEvaluation, which tells nobody why the workload waits.
 bool wrong_namespace(const api::meta::Condition* condition) {
-  return condition != nullptr && condition->reason == kMisconfigured &&
-         condition->message == "workload namespace doesn't match ClusterQueue selector";
+  if (condition == nullptr || condition->reason != kMisconfigured) return false;
+  const std::string& text = condition->message;
+  return text == "workload namespace doesn't match ClusterQueue selector" ||
+         (text.starts_with("namespace ") && text.ends_with(" not found"));
 }
 
 bool may_tell_bypass(std::string_view reason) {

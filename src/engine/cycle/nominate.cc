@@ -118,8 +118,9 @@ bool may_be_nominated(World& world, Entry& entry) {
                 "ClusterQueue " + queue.spec.name + " is inactive");
   auto labels = world.namespaces.find(w.key.namespace_);
   if (labels == world.namespaces.end()) {
-    entry.silent = true;
-    return false;
+    entry.requeue = RequeueReason::kNamespaceMismatch;
+    return fail(entry, PendingReason::kMisconfigured,
+                "namespace " + w.key.namespace_ + " not found");
   }
   if (!queue.spec.namespace_selector || !matches(*queue.spec.namespace_selector, labels->second)) {
     entry.requeue = RequeueReason::kNamespaceMismatch;

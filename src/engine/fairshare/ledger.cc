@@ -88,7 +88,9 @@ double weight_of(const World& world, ResourceId id) {
 // consumed * (1 - rate) + admitted * rate, up to now.
 void decay(World& world, LocalId local, LedgerAccount& account) {
   const AdmissionFairSharing& afs = *world.settings.admission_fair_sharing;
-  double rate = decay_rate(world.now - account.last_update, afs.half_life);
+  // Usage sampled by a clock that was set back since does not grow by it.
+  const Duration elapsed = std::max(Duration(), world.now - account.last_update);
+  double rate = decay_rate(elapsed, afs.half_life);
   NanoList next;
   for (const auto& [resource, amount] : account.consumed)
     add(next, resource, scale(amount, 1 - rate));

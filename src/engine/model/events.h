@@ -89,8 +89,9 @@ struct AdmissionFailed {
 struct EvictionFailed {
   Key key;
 };
-// A cycle was held back by waitForPodsReady.blockAdmission and may go on (behaviour.md 4.5l); not
-// needed when WorkloadChanged says so.
+// A time that is earlier than the last one by more than this: the clock was set back, and the
+// engine with it. By less: two threads looked at the clock, and it is passed over.
+inline constexpr Duration kClockSetBack = Duration::seconds(5);
 struct TimePassed {
   Instant now;
 };

@@ -370,7 +370,9 @@ bool rejected(const Tables& t, Entry& e) {
     return false;
   e.d.requeue = RequeueReason::kNamespaceMismatch;
   e.d.pending = PendingReason::kMisconfigured;
-  e.d.message = "workload namespace doesn't match ClusterQueue selector";
+  e.d.message = labels == t.namespaces.end()
+                    ? "namespace " + w.key.namespace_ + " not found"
+                    : "workload namespace doesn't match ClusterQueue selector";
   return true;
 }
 

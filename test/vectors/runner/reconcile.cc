@@ -196,6 +196,7 @@ class ScriptedKind final : public jobs::JobKind {
   void watch(std::function<void(const kube::ObjectKey&)> changed) override {
     kind_->watch(std::move(changed));
   }
+  std::vector<kube::ObjectKey> keys() const override { return kind_->keys(); }
   std::unique_ptr<jobs::Job> get(const kube::ObjectKey& key) const override {
     auto job = kind_->get(key);
     return job == nullptr ? nullptr : std::make_unique<ScriptedJob>(std::move(job), pod_sets_);

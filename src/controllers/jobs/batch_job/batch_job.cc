@@ -215,6 +215,11 @@ class BatchJobKind final : public JobKind {
       changed((now != nullptr ? now : old)->key);
     });
   }
+  std::vector<kube::ObjectKey> keys() const override {
+    std::vector<kube::ObjectKey> keys;
+    for (const auto& job : jobs_.list()) keys.push_back(job->key);
+    return keys;
+  }
   std::unique_ptr<Job> get(const kube::ObjectKey& key) const override {
     const auto job = jobs_.get(key);
     return job == nullptr ? nullptr : std::make_unique<BatchJob>(job->source->open(), gates_);
