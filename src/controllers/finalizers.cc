@@ -20,13 +20,16 @@ Result<void> set_finalizer(const Context& context, kube::InformerCore& store,
   json::Value patch;
   patch.at_path({"metadata", "resourceVersion"}) = meta.resource_version;
   patch.at_path({"metadata", "finalizers"}) =
-      finalizers.empty() ? json::Value(nullptr) : json::Value(std::move(finalizers));
+      finalizers.empty() ? json::Value(nullptr) : json::Value(finalizers);
   auto written = context.client->patch(store.resource(), {meta.namespace_, meta.name},
                                        kube::PatchType::kMerge, patch);
   if (!written.ok())
     return written.error().code == ErrorCode::kNotFound ? Result<void>() : written.error();
-  // The last finalizer of a deleted object: the answer is its end, which only the watch may tell.
-  if (wanted || !meta.deletion_timestamp.has_value()) store.absorb(*written);
+  if (meta.deletion_timestamp.has_value() && finalizers.empty()) {
+    store.forget({meta.namespace_, meta.name}, meta.uid);
+  } else {
+    store.absorb(*written);
+  }
   return {};
 }
 

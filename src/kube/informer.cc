@@ -25,6 +25,11 @@ uint64_t version_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
+// 0 of none.
+size_t hash_of_uid(std::string_view uid) {
+  return uid.empty() ? 0 : std::hash<std::string_view>()(uid);
+}
+
 }  // namespace
 
 // Everything is guarded by `mutex`, except what is set before start(). Changes of the store append
@@ -77,9 +82,13 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
   mutable std::mutex mutex;
   Store store;
   std::map<std::string, Index, std::less<>> indexes;
-  // Deletions that the watch has told of: an older event that comes late, or again, does not bring
-  // the object back. The newest ones are kept.
-  std::map<ObjectKey, uint64_t> graves;
+  // Deletions that the watch, or an answer, has told of: an older event that comes late, or again,
+  // does not bring the object back. The newest ones are kept.
+  struct Grave {
+    uint64_t version = 0;
+    size_t uid = 0;  // who lies in it never comes back, whatever its version
+  };
+  std::map<ObjectKey, Grave> graves;
   std::deque<ObjectKey> graves_by_age;
   std::deque<WatchEvent> inbox;
   std::deque<Notice> notices;
@@ -101,7 +110,7 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
     Made made;
     made.key = {std::string(document.get_string({"metadata", "namespace"})),
                 std::string(document.get_string({"metadata", "name"}))};
-    made.held.uid = std::hash<std::string_view>()(document.get_string({"metadata", "uid"}));
+    made.held.uid = hash_of_uid(document.get_string({"metadata", "uid"}));
     made.held.version = version_number(document.get_string({"metadata", "resourceVersion"}));
     Result<ErasedObject> object = decode(document);
     if (!object.ok()) {
@@ -138,8 +147,10 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
   // its version, so what we know from before and it does not is no more: the server was put back
   // to an older state.
   bool put(Made made, uint64_t listed_at = 0) {
-    if (auto grave = graves.find(made.key); grave != graves.end() && grave->second > listed_at) {
-      if (made.held.version != 0 && made.held.version <= grave->second) return false;
+    if (auto grave = graves.find(made.key);
+        grave != graves.end() && grave->second.version > listed_at) {
+      if (made.held.version != 0 && made.held.version <= grave->second.version) return false;
+      if (made.held.uid != 0 && made.held.uid == grave->second.uid) return false;
     }
     auto [node, fresh] = store.try_emplace(std::move(made.key));
     Held& held = node->second;
@@ -168,8 +179,8 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
     store.erase(node);
   }
 
-  void bury(const ObjectKey& key, uint64_t version) {  // the lock is held
-    if (!graves.insert_or_assign(key, version).second) return;
+  void bury(const ObjectKey& key, Grave grave) {  // the lock is held
+    if (!graves.insert_or_assign(key, grave).second) return;
     graves_by_age.push_back(key);
     if (graves_by_age.size() <= kGraves) return;
     graves.erase(graves_by_age.front());
@@ -252,7 +263,7 @@ struct InformerCore::State : std::enable_shared_from_this<State> {
       put(std::move(incoming));
       return;
     }
-    bury(incoming.key, incoming.held.version);
+    bury(incoming.key, {incoming.held.version, incoming.held.uid});
     if (auto node = store.find(incoming.key);
         node != store.end() && node->second.version <= incoming.held.version)
       drop(node, std::move(incoming.held.object));
@@ -550,6 +561,17 @@ void InformerCore::absorb(const json::Value& document) {
   std::lock_guard lock(state_->mutex);
   if (state_->stopped || made->held.version <= state_->seen) return;
   if (state_->put(std::move(*made))) state_->ask_for_drain();
+}
+
+void InformerCore::forget(const ObjectKey& key, std::string_view uid) {
+  std::lock_guard lock(state_->mutex);
+  auto node = state_->store.find(key);
+  if (state_->stopped || node == state_->store.end()) return;
+  const State::Held& held = node->second;
+  if (held.uid != hash_of_uid(uid)) return;
+  state_->bury(key, {held.version, held.uid});
+  state_->drop(node, nullptr);
+  state_->ask_for_drain();
 }
 
 const Resource& InformerCore::resource() const { return state_->resource; }

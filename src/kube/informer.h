@@ -70,6 +70,10 @@ class InformerCore {
   // and when the watch has passed this version (the object may have been deleted since). The watch
   // event of that version is then no news and gives no notice.
   void absorb(const json::Value& document);
+  // The answer of our own delete, or of the patch that took the last finalizer of a deleted object:
+  // the object with this uid is gone. Drops it at once, and nothing older brings it back. Nothing
+  // happens when the store has another one.
+  void forget(const ObjectKey& key, std::string_view uid);
 
   const Resource& resource() const;
 

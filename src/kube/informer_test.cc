@@ -234,6 +234,25 @@ TEST_F(InformerTest, AbsorbsOwnWrites) {
   EXPECT_EQ(informer.size(), 1u);
 }
 
+TEST_F(InformerTest, ForgetsWhatItDeletedItself) {
+  set_list(5, thing("a", 1, "red", "u1"));
+  informer.start();
+  executor.run_until_idle();
+  take_log();
+  informer.core().forget({"n", "a"}, "another");
+  informer.core().forget({"n", "b"}, "u1");
+  EXPECT_NE(informer.get({"n", "a"}), nullptr);
+  informer.core().forget({"n", "a"}, "u1");
+  EXPECT_EQ(informer.get({"n", "a"}), nullptr);
+  stream().event("MODIFIED", thing("a", 6, "red", "u1"));  // on its way when it was deleted
+  executor.run_until_idle();
+  EXPECT_EQ(take_log(), "-a1 ");
+  stream().event("DELETED", thing("a", 7, "red", "u1"));
+  stream().event("ADDED", thing("a", 8, "red", "u2"));
+  executor.run_until_idle();
+  EXPECT_EQ(take_log(), "+a8 ");
+}
+
 TEST_F(InformerTest, Stops) {
   set_list(5, "");
   informer.start();

@@ -85,9 +85,9 @@ void Checks::reserved(const json::Value& workload) {
     const json::Value& set = sets->as_array()[i];
     const json::Value& got = assigned->as_array()[i];
     const int64_t count = got.get_int({"count"});
-    // What has ended since it ran before is not asked for again.
+    // What has ended since it ran before is not asked for again, unless that was told too late.
     const int64_t most = count_to_run(workload, set.get_string({"name"}));
-    if (count > most || count < std::min(most, set.get_int({"minCount"}, most)))
+    if (count > set.get_int({"count"}) || count < std::min(most, set.get_int({"minCount"}, most)))
       fail("an admission has a count that the spec does not allow", brief(workload));
     const json::Value& container = set.find_path({"template", "spec", "containers"})->as_array()[0];
     const int64_t each = amount(container.find_path({"resources", "requests", "cpu"}), "cpu");

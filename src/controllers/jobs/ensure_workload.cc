@@ -204,6 +204,14 @@ Result<void> JobReconciler::remove_workload(const Job& job, const v1beta2::Workl
     if (removed.error().code == ErrorCode::kNotFound) return {};
     return removed.error();
   }
+  // A look at the cache that still shows it would start the job with a reservation that is no more.
+  kube::InformerCore& store = context_.stores->workloads.core();
+  const json::Value* others = removed->find_path({"metadata", "finalizers"});
+  if (others != nullptr && others->is_array() && !others->as_array().empty()) {
+    store.absorb(*removed);
+  } else {
+    store.forget({workload.metadata.namespace_, workload.metadata.name}, workload.metadata.uid);
+  }
   recorder_.normal(reference(job), "DeletedWorkload",
                    "Deleted not matching Workload: " + workload.metadata.namespace_ + "/" +
                        workload.metadata.name);

@@ -59,6 +59,8 @@ class Job {
 
   // Wholly suspended: nothing of a stop is left to do before it may start.
   virtual bool suspended() const = 0;
+  // A stop was begun and not ended: it neither runs nor may it start.
+  virtual bool stopping() const { return false; }
   // Pods may be running.
   virtual bool active() const = 0;
   virtual std::optional<Completion> finished() const = 0;

@@ -212,7 +212,9 @@ JobReconciler::Next JobReconciler::steer(const Job& job, WorkloadPointer workloa
 
   if (is_evicted(*workload)) return after_eviction(job, *workload);
   if (!job.suspended()) {
-    if (is_admitted(*workload)) return kube::ReconcileResult{};
+    // A stop that was interrupted is ended first, whatever was decided meanwhile: else the job
+    // would hold its quota and never run.
+    if (is_admitted(*workload) && !job.stopping()) return kube::ReconcileResult{};
     KUEUE_ASSIGN([[maybe_unused]] const bool stopped,
                  stop(job, workload.get(), "Not admitted by cluster queue"));
     return kube::ReconcileResult{};

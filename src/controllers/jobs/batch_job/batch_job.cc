@@ -67,7 +67,8 @@ class BatchJob final : public Job {
   const api::meta::ObjectMeta& metadata() const override { return job_->metadata; }
   json::Value document() const override { return schema::encode(*job_); }
 
-  bool suspended() const override { return suspend() && !stopping(); }
+  bool suspended() const override { return suspend() && !marked(); }
+  bool stopping() const override { return suspend() && marked(); }
   bool active() const override { return job_->status.active.value_or(0) != 0; }
 
   std::optional<Completion> finished() const override {
@@ -151,7 +152,7 @@ class BatchJob final : public Job {
       return {StopStep::Kind::kWrite, schema::encode(copy), false};
     }
     // Suspended by whom ever: pods of the past must not shape those of the next start.
-    if (job_->status.start_time.has_value() && (stopping() || original.size() == 1)) {
+    if (job_->status.start_time.has_value() && (marked() || original.size() == 1)) {
       copy.status.start_time.reset();
       return {StopStep::Kind::kWrite, schema::encode(copy), true};
     }
@@ -174,7 +175,7 @@ class BatchJob final : public Job {
 
  private:
   bool suspend() const { return job_->spec.suspend.value_or(false); }
-  bool stopping() const { return job_->metadata.annotations.contains(kStoppingAnnotation); }
+  bool marked() const { return job_->metadata.annotations.contains(kStoppingAnnotation); }
   int32_t pods_count() const {
     const int32_t parallelism = job_->spec.parallelism.value_or(1);
     return std::min(parallelism, job_->spec.completions.value_or(parallelism));
