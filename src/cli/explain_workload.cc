@@ -3,6 +3,7 @@
 #include "cli/actions.h"
 #include "cli/table.h"
 #include "json/json.h"
+#include "json/lists.h"
 
 namespace kueue::cli {
 namespace {
@@ -17,12 +18,6 @@ std::string in(std::string_view time) {
   if (!parsed.ok()) return std::string(time);
   const Duration left = *parsed - system_clock().now();
   return std::string(time) + (left.ns > 0 ? " (in " + human_duration(left) + ")" : " (now)");
-}
-
-const json::Array& items(const json::Value& object, std::string_view member) {
-  static const json::Array kNone;
-  const json::Value* list = object.find(member);
-  return list != nullptr && list->is_array() ? list->as_array() : kNone;
 }
 
 std::string joined(const json::Array& texts, std::string_view between) {
@@ -58,7 +53,7 @@ void add_head(const json::Value& e, bool colours, std::string& out) {
     std::string place = std::to_string(e.get_int({"position", "clusterQueue"}) + 1) + " of " +
                         std::to_string(e.get_int({"position", "waiting"})) + ", " +
                         text("standing");
-    const json::Array& before = items(*e.find("position"), "rightBefore");
+    const json::Array& before = json::list_at(*e.find("position"), {"rightBefore"});
     if (!before.empty()) place += "; right before it: " + joined(before, ", ");
     add_line("Position", place, out);
   }
@@ -79,11 +74,11 @@ void add_flavor(const json::Value& set, const json::Value& flavor, std::string& 
   const std::string failed = text(flavor, "firstFailure");
   out += "  " + text(set, "podSet") + ", flavor " + text(flavor, "flavor") + ": " +
          (failed.empty() ? "fits" : failed) + "\n";
-  for (const json::Value& quota : items(flavor, "quota")) {
+  for (const json::Value& quota : json::list_at(flavor, {"quota"})) {
     out += "    " + text(quota, "resource") + ": wants " + text(quota, "requested") + ", " +
            text(quota, "available") + " free of at most " + text(quota, "capacity");
     std::string holders;
-    for (const json::Value& holder : items(quota, "holders")) {
+    for (const json::Value& holder : json::list_at(quota, {"holders"})) {
       holders += (holders.empty() ? "; held by " : ", ") + text(holder, "clusterQueue") + " " +
                  text(holder, "used");
       if (text(holder, "borrowed") != "0")
@@ -91,23 +86,23 @@ void add_flavor(const json::Value& set, const json::Value& flavor, std::string& 
     }
     out += holders + "\n";
   }
-  for (const json::Value& victim : items(flavor, "victims"))
+  for (const json::Value& victim : json::list_at(flavor, {"victims"}))
     out += "    may preempt " + text(victim, "workload") + " (" + text(victim, "reason") + ")\n";
   if (const std::string why = text(flavor, "whyNoPreemption"); !why.empty())
     out += "    no preemption: " + why + "\n";
-  for (const json::Value& domain : items(flavor, "domains"))
+  for (const json::Value& domain : json::list_at(flavor, {"domains"}))
     out += "    room for " + std::to_string(domain.get_int({"pods"})) + " pods in " +
-           joined(items(domain, "values"), " ") + "\n";
+           joined(json::list_at(domain, {"values"}), " ") + "\n";
 }
 
 void add_history(const json::Value& e, std::string& out) {
-  if (items(e, "history").empty()) return;
+  if (json::list_at(e, {"history"}).empty()) return;
   out += "\nHistory";
   if (const int64_t dropped = e.get_int({"historyDropped"}); dropped > 0)
     out += " (" + std::to_string(dropped) + " older ones are no longer kept)";
   out += ":\n";
   std::vector<std::vector<std::string>> rows = {{"  Age", "What", "Message"}};
-  for (const json::Value& entry : items(e, "history")) {
+  for (const json::Value& entry : json::list_at(e, {"history"})) {
     const int64_t count = entry.get_int({"count"}, 1);
     std::string age = "  " + ago(entry.get_string({"time"}));
     if (count > 1)
@@ -127,7 +122,7 @@ void add_history(const json::Value& e, std::string& out) {
 std::string text_of(const json::Value& e, bool colours) {
   std::string out;
   add_head(e, colours, out);
-  for (const json::Value& check : items(e, "admissionChecks")) {
+  for (const json::Value& check : json::list_at(e, {"admissionChecks"})) {
     std::string text =
         std::string(check.get_string({"name"})) + " is " + std::string(check.get_string({"state"}));
     for (const char* member : {"message", "problem"})
@@ -135,17 +130,17 @@ std::string text_of(const json::Value& e, bool colours) {
         text += ": " + std::string(more);
     add_line("Check", text, out);
   }
-  for (const json::Value& victim : items(e, "preempting"))
+  for (const json::Value& victim : json::list_at(e, {"preempting"}))
     add_line("Preempting",
              std::string(victim.get_string({"workload"})) + ", told to go " +
                  ago(victim.get_string({"since"})) + " ago" +
                  (victim.get_bool({"givenUp"}) ? ", given up on" : ""),
              out);
-  if (!items(e, "podSets").empty()) out += "\nFlavors, in the order they are tried:\n";
-  for (const json::Value& set : items(e, "podSets"))
-    for (const json::Value& flavor : items(set, "flavors")) add_flavor(set, flavor, out);
-  if (!items(e, "changes").empty()) out += "\nWould help:\n";
-  for (const json::Value& change : items(e, "changes"))
+  if (!json::list_at(e, {"podSets"}).empty()) out += "\nFlavors, in the order they are tried:\n";
+  for (const json::Value& set : json::list_at(e, {"podSets"}))
+    for (const json::Value& flavor : json::list_at(set, {"flavors"})) add_flavor(set, flavor, out);
+  if (!json::list_at(e, {"changes"}).empty()) out += "\nWould help:\n";
+  for (const json::Value& change : json::list_at(e, {"changes"}))
     out += "  - " + std::string(change.string_or("")) + "\n";
   add_history(e, out);
   return out;
@@ -162,10 +157,10 @@ Result<std::string> workload_of(const Context& context, const ResourceType& type
   KUEUE_ASSIGN(const json::Value list,
                context.cluster.request("GET", workload_path(namespace_of(context), "")));
   const json::Value* newest = nullptr;
-  for (const json::Value& one : items(list, "items")) {
+  for (const json::Value& one : json::list_at(list, {"items"})) {
     bool owned = false;
     if (const json::Value* meta = one.find("metadata"))
-      for (const json::Value& owner : items(*meta, "ownerReferences"))
+      for (const json::Value& owner : json::list_at(*meta, {"ownerReferences"}))
         owned |= owner.get_string({"kind"}) == type.kind && owner.get_string({"name"}) == name;
     if (!owned) continue;
     if (newest == nullptr || newest->get_string({"metadata", "creationTimestamp"}) <=

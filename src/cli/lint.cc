@@ -48,15 +48,14 @@ std::string object_label(std::string_view kind, const json::Value& object) {
   return out += name_of(object);
 }
 
-const json::Array& list_of(const json::Value& object,
-                           std::initializer_list<std::string_view> path) {
-  static const json::Array kNone;
-  const json::Value* found = object.find_path(path);
-  return found != nullptr && found->is_array() ? found->as_array() : kNone;
+void RuleSet::add(Severity severity, std::string rule, std::string object, std::string field,
+                  std::string message, std::string advice) {
+  out_->push_back({severity, std::move(rule), std::move(object), std::move(field),
+                   std::move(message), std::move(advice)});
 }
 
 const json::Value* condition_of(const json::Value& object, std::string_view type) {
-  for (const json::Value& one : list_of(object, {"status", "conditions"}))
+  for (const json::Value& one : json::list_at(object, {"status", "conditions"}))
     if (one.get_string({"type"}) == type) return &one;
   return nullptr;
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "json/value.h"
+#include "json/lists.h"
 
 namespace kueue::cli {
 
@@ -45,6 +45,19 @@ std::string_view name_of(Severity severity);
 // All findings: errors first, then by rule, object and field.
 std::vector<Finding> lint(const Inventory& inventory);
 
+// What rules share: what they look at, and where their findings go.
+class RuleSet {
+ protected:
+  RuleSet(const Inventory& inventory, std::vector<Finding>* out) : all_(inventory), out_(out) {}
+  void add(Severity severity, std::string rule, std::string object, std::string field,
+           std::string message, std::string advice);
+
+  const Inventory& all_;
+
+ private:
+  std::vector<Finding>* out_;
+};
+
 // Parts of lint(), each appends. In lint_queues.cc, lint_quota.cc and lint_installation.cc.
 void lint_queues(const Inventory& inventory, std::vector<Finding>* out);
 void lint_quota(const Inventory& inventory, std::vector<Finding>* out);
@@ -52,8 +65,6 @@ void lint_installation(const Inventory& inventory, std::vector<Finding>* out);
 
 // "Kind/name" or "Kind/namespace/name".
 std::string object_label(std::string_view kind, const json::Value& object);
-// The items of a list at a path; empty when it is none.
-const json::Array& list_of(const json::Value& object, std::initializer_list<std::string_view> path);
 std::string_view name_of(const json::Value& object);
 std::string_view namespace_of(const json::Value& object);
 // The condition of this type, or null.

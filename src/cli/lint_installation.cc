@@ -32,9 +32,9 @@ std::set<std::string> certificates(const std::string& pem) {
   return out;
 }
 
-class Rules {
+class Rules : public RuleSet {
  public:
-  Rules(const Inventory& inventory, std::vector<Finding>* out) : all_(inventory), out_(out) {}
+  Rules(const Inventory& inventory, std::vector<Finding>* out) : RuleSet(inventory, out) {}
 
   void run() {
     if (const json::Value* secret = all_.find("Secret", all_.namespace_, kSecret)) {
@@ -49,12 +49,6 @@ class Rules {
   }
 
  private:
-  void add(Severity severity, std::string rule, std::string object, std::string field,
-           std::string message, std::string advice) {
-    out_->push_back({severity, std::move(rule), std::move(object), std::move(field),
-                     std::move(message), std::move(advice)});
-  }
-
   void definitions() {
     if (!all_.has("CustomResourceDefinition")) return;
     for (const schema::ResourceInfo* info : api::kueue_resources()) {
@@ -79,7 +73,7 @@ class Rules {
           "another CRD may have taken its names");
     std::vector<std::string> served;
     bool current = false;
-    for (const json::Value& version : list_of(crd, {"spec", "versions"})) {
+    for (const json::Value& version : json::list_at(crd, {"spec", "versions"})) {
       if (!version.get_bool({"served"})) continue;
       served.emplace_back(version.get_string({"name"}));
       current = current || version.get_string({"name"}) == info.version;
@@ -139,7 +133,7 @@ class Rules {
       return;
     }
     const int64_t port = service.get_int({"port"}, 443);
-    const json::Array& ports = list_of(*found, {"spec", "ports"});
+    const json::Array& ports = json::list_at(*found, {"spec", "ports"});
     if (!ports.empty() && std::none_of(ports.begin(), ports.end(), [&](const json::Value& one) {
           return one.get_int({"port"}) == port;
         }))
@@ -150,9 +144,9 @@ class Rules {
   }
 
   static bool ours(const json::Value& hook) {
-    const json::Array& rules = list_of(hook, {"rules"});
+    const json::Array& rules = json::list_at(hook, {"rules"});
     const bool group = std::any_of(rules.begin(), rules.end(), [](const json::Value& rule) {
-      const json::Array& groups = list_of(rule, {"apiGroups"});
+      const json::Array& groups = json::list_at(rule, {"apiGroups"});
       return std::any_of(groups.begin(), groups.end(),
                          [](const json::Value& one) { return one.string_or("") == kGroup; });
     });
@@ -166,7 +160,7 @@ class Rules {
     for (const json::Value& configuration : all_.of(kind)) {
       const bool named = name_of(configuration).find("kueue") != std::string_view::npos;
       size_t h = 0;
-      for (const json::Value& hook : list_of(configuration, {"webhooks"})) {
+      for (const json::Value& hook : json::list_at(configuration, {"webhooks"})) {
         const std::string at = "webhooks[" + std::to_string(h++) + "]";
         if (!named && !ours(hook)) continue;
         any = true;
@@ -221,8 +215,6 @@ class Rules {
           "kubectl -n " + all_.namespace_ + " describe pods");
   }
 
-  const Inventory& all_;
-  std::vector<Finding>* out_;
   std::set<std::string> authority_;
 };
 

@@ -7,9 +7,9 @@
 namespace kueue::cli {
 namespace {
 
-class Rules {
+class Rules : public RuleSet {
  public:
-  Rules(const Inventory& inventory, std::vector<Finding>* out) : all_(inventory), out_(out) {}
+  Rules(const Inventory& inventory, std::vector<Finding>* out) : RuleSet(inventory, out) {}
 
   void run() {
     for (const json::Value& queue : all_.of("ClusterQueue")) cluster_queue(queue);
@@ -19,12 +19,6 @@ class Rules {
   }
 
  private:
-  void add(Severity severity, std::string rule, std::string object, std::string field,
-           std::string message, std::string advice) {
-    out_->push_back({severity, std::move(rule), std::move(object), std::move(field),
-                     std::move(message), std::move(advice)});
-  }
-
   void cluster_queue(const json::Value& queue) {
     const std::string label = object_label("ClusterQueue", queue);
     reach(queue, label);
@@ -73,9 +67,9 @@ class Rules {
   void flavors_of(const json::Value& queue, const std::string& label) {
     if (!all_.has("ResourceFlavor")) return;
     size_t g = 0;
-    for (const json::Value& group : list_of(queue, {"spec", "resourceGroups"})) {
+    for (const json::Value& group : json::list_at(queue, {"spec", "resourceGroups"})) {
       size_t f = 0;
-      for (const json::Value& flavor : list_of(group, {"flavors"})) {
+      for (const json::Value& flavor : json::list_at(group, {"flavors"})) {
         const std::string_view name = flavor.get_string({"name"});
         if (all_.find("ResourceFlavor", "", name) == nullptr)
           add(Severity::kError, "missing-flavor", label,
@@ -92,10 +86,10 @@ class Rules {
   void checks_of(const json::Value& queue, const std::string& label) {
     if (!all_.has("AdmissionCheck")) return;
     std::vector<std::string> names;
-    for (const json::Value& one : list_of(queue, {"spec", "admissionChecks"}))
+    for (const json::Value& one : json::list_at(queue, {"spec", "admissionChecks"}))
       names.emplace_back(one.string_or(""));
     for (const json::Value& one :
-         list_of(queue, {"spec", "admissionChecksStrategy", "admissionChecks"}))
+         json::list_at(queue, {"spec", "admissionChecksStrategy", "admissionChecks"}))
       names.emplace_back(one.get_string({"name"}));
     for (const std::string& name : names) {
       const json::Value* check = all_.find("AdmissionCheck", "", name);
@@ -186,9 +180,6 @@ class Rules {
         "is its own ancestor: " + text + start + "; every queue below is inactive",
         "take parentName from one of these Cohorts");
   }
-
-  const Inventory& all_;
-  std::vector<Finding>* out_;
 };
 
 }  // namespace

@@ -38,9 +38,9 @@ bool is_bytes(const std::string& resource) {
          resource.starts_with("hugepages-");
 }
 
-class Rules {
+class Rules : public RuleSet {
  public:
-  Rules(const Inventory& inventory, std::vector<Finding>* out) : all_(inventory), out_(out) {}
+  Rules(const Inventory& inventory, std::vector<Finding>* out) : RuleSet(inventory, out) {}
 
   void run() {
     for (const char* kind : {"ClusterQueue", "Cohort"})
@@ -52,19 +52,13 @@ class Rules {
   }
 
  private:
-  void add(Severity severity, std::string rule, std::string object, std::string field,
-           std::string message, std::string advice) {
-    out_->push_back({severity, std::move(rule), std::move(object), std::move(field),
-                     std::move(message), std::move(advice)});
-  }
-
   void collect(const char* kind, const json::Value& owner) {
     size_t g = 0;
-    for (const json::Value& group : list_of(owner, {"spec", "resourceGroups"})) {
+    for (const json::Value& group : json::list_at(owner, {"spec", "resourceGroups"})) {
       size_t f = 0;
-      for (const json::Value& flavor : list_of(group, {"flavors"})) {
+      for (const json::Value& flavor : json::list_at(group, {"flavors"})) {
         size_t r = 0;
-        for (const json::Value& resource : list_of(flavor, {"resources"})) {
+        for (const json::Value& resource : json::list_at(flavor, {"resources"})) {
           const json::Value* nominal = resource.find("nominalQuota");
           auto amount = Quantity::from_json(nominal != nullptr ? *nominal : json::Value(0));
           if (amount.ok()) {
@@ -279,8 +273,6 @@ class Rules {
     }
   }
 
-  const Inventory& all_;
-  std::vector<Finding>* out_;
   std::vector<Quota> quotas_;
 };
 

@@ -93,12 +93,6 @@ bool has_annotation(const Value& object, std::string_view name) {
   return object.find_path({"metadata", "annotations", name}) != nullptr;
 }
 
-const json::Array& list_at(const Value& object, std::initializer_list<std::string_view> path) {
-  static const json::Array kNone;
-  const Value* list = object.find_path(path);
-  return list != nullptr && list->is_array() ? list->as_array() : kNone;
-}
-
 std::string label_field(std::string_view key) {
   return "metadata.labels[" + std::string(key) + "]";
 }

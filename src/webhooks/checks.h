@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/feature_gates.h"
-#include "json/value.h"
+#include "json/lists.h"
 #include "schema/field_errors.h"
 
 namespace kueue::webhooks {
@@ -16,8 +16,7 @@ namespace kueue::webhooks {
 std::string_view label_of(const json::Value& object, std::string_view name);
 std::string_view annotation_of(const json::Value& object, std::string_view name);
 bool has_annotation(const json::Value& object, std::string_view name);
-// The list at a path; an empty one when it is none.
-const json::Array& list_at(const json::Value& object, std::initializer_list<std::string_view> path);
+using json::list_at;
 // "metadata.labels[KEY]" and "metadata.annotations[KEY]".
 std::string label_field(std::string_view key);
 std::string annotation_field(std::string_view key);
