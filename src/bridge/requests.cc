@@ -196,6 +196,11 @@ ResourceMap quota_view(const ResourceMap& requests, const RequestRules& rules) {
   return out;
 }
 
+void add_devices(ResourceMap& requests, const DeviceRequests& devices) {
+  for (const std::string& name : devices.replaced) requests.erase(name);
+  for (const auto& [name, quantity] : devices.amounts) requests[name].add(quantity);
+}
+
 std::vector<std::string> limit_errors(const PodSpec& spec, size_t index) {
   std::vector<std::string> out;
   auto check = [&](const std::string& field, const api::core::ResourceRequirements& r) {

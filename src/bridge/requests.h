@@ -29,6 +29,8 @@ api::core::PodSpec adjusted(const api::core::PodSpec& spec, const LimitSummary& 
 ResourceMap pod_requests(const api::core::PodSpec& spec);
 // Excluded prefixes and transformations.
 ResourceMap quota_view(const ResourceMap& requests, const RequestRules& rules);
+// After those: what devices take the place of goes, what they come to is added.
+void add_devices(ResourceMap& requests, const DeviceRequests& devices);
 // Fields whose requests exceed their limits, or the LimitRanges; "" when fine. `index` is the pod
 // set's.
 std::vector<std::string> limit_errors(const api::core::PodSpec& spec, size_t index);

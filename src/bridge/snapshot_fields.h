@@ -312,11 +312,26 @@ void fields(V& visit, Workload& x) {
 }
 
 template <typename V>
+void fields(V& visit, SnapshotCharge& x) {
+  visit("flavor", x.flavor);
+  visit("resource", x.resource);
+  visit("amount", x.amount);
+}
+template <typename V>
+void fields(V& visit, SnapshotPlaces& x) {
+  visit("flavor", x.flavor);
+  visit("values", x.values);
+  visit("perPod", x.per_pod);
+  visit("count", x.count);
+}
+template <typename V>
 void fields(V& visit, SnapshotReservation& x) {
   visit("admission", x.admission);
   visit("since", x.since);
   visit("assumed", x.assumed);
   visit("admitted", x.admitted);
+  visit("charges", x.charges);
+  visit("places", x.places);
 }
 template <typename V>
 void fields(V& visit, SnapshotScan& x) {
@@ -337,6 +352,9 @@ void fields(V& visit, SnapshotWorkload& x) {
   visit("waits", x.waits);
   visit("aside", x.aside);
   visit("seen", x.seen);
+  visit("looks", x.looks);
+  visit("keepsItsPlace", x.keeps_its_place);
+  visit("lookedInPart", x.looked_in_part);
   visit("reservation", x.reservation);
   visit("scan", x.scan);
   visit("secondPass", x.second_pass);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -47,6 +48,12 @@ class TemplatePool {
   size_t sweep_at_ = 1024;
 };
 
+// What the resource claims of one pod of a pod set come to (behaviour.md 21), worked out elsewhere.
+struct DeviceRequests {
+  std::vector<std::pair<std::string, api::Quantity>> amounts;  // by resource of the mapping
+  std::vector<std::string> replaced;  // extended resources that those stand for: not counted twice
+};
+
 // What a Workload's requests depend on outside itself.
 struct Surroundings {
   TemplatePool* pool = nullptr;         // null = do not share
@@ -57,6 +64,8 @@ struct Surroundings {
   // Overhead of a RuntimeClass by name, as resource amounts; empty when unknown.
   std::function<std::vector<std::pair<std::string, api::Quantity>>(const std::string&)>
       overhead_of = {};
+  // Of the Workload at hand, by pod set; null = none of its pods claims devices.
+  const std::map<std::string, DeviceRequests>* devices = nullptr;
   // Who was evicted at or before this time and still holds quota is given up on.
   std::optional<Instant> given_up_since = {};
 };

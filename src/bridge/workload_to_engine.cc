@@ -101,11 +101,14 @@ std::string shape_of(const api::core::PodSpec& spec) {
   return out;
 }
 
-engine::PodTemplate pod_template(const api::core::PodSpec& spec, const Surroundings& around) {
+engine::PodTemplate pod_template(const api::core::PodSpec& spec, const Surroundings& around,
+                                 const DeviceRequests* devices) {
   engine::PodTemplate out;
   ResourceMap requests = pod_requests(spec);
   out.raw_requests = amounts(requests);
-  out.requests = amounts(around.rules != nullptr ? quota_view(requests, *around.rules) : requests);
+  if (around.rules != nullptr) requests = quota_view(requests, *around.rules);
+  if (devices != nullptr) add_devices(requests, *devices);
+  out.requests = amounts(requests);
   out.node_selector.assign(spec.node_selector.begin(), spec.node_selector.end());
   out.tolerations = tolerations_of(spec.tolerations);
   if (spec.affinity && spec.affinity->node_affinity) {
@@ -120,7 +123,17 @@ engine::PodTemplate pod_template(const api::core::PodSpec& spec, const Surroundi
       out.preferred_affinity.push_back({term.weight, term_of(term.preference)});
   }
   out.shape = shape_of(spec);
+  // Claims of one name may come to different devices.
+  if (devices != nullptr)
+    for (const auto& [name, quantity] : devices->amounts)
+      out.shape += "v" + name + "=" + quantity.to_string() + ";";
   return out;
+}
+
+const DeviceRequests* devices_of(const std::string& pod_set, const Surroundings& around) {
+  if (around.devices == nullptr) return nullptr;
+  auto found = around.devices->find(pod_set);
+  return found == around.devices->end() ? nullptr : &found->second;
 }
 
 engine::TopologyRequest topology_request(const api::v1beta2::PodSetTopologyRequest& r) {
@@ -244,7 +257,7 @@ std::shared_ptr<const engine::Workload> to_engine(const api::v1beta2::Workload& 
     set.name = ps.name;
     set.count = ps.count.value_or(1);
     set.min_count = ps.min_count;
-    engine::PodTemplate pod = pod_template(spec, around);
+    engine::PodTemplate pod = pod_template(spec, around, devices_of(ps.name, around));
     set.pod = around.pool != nullptr ? around.pool->share(std::move(pod))
                                      : std::make_shared<const engine::PodTemplate>(std::move(pod));
     if (ps.topology_request) set.topology = topology_request(*ps.topology_request);

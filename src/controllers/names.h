@@ -22,6 +22,9 @@ inline constexpr std::string_view kWorkloadAnnotation = "kueue.x-k8s.io/workload
 inline constexpr std::string_view kPriorityBoostAnnotation = "kueue.x-k8s.io/priority-boost";
 inline constexpr std::string_view kAdmissionGatedByAnnotation = "kueue.x-k8s.io/admission-gated-by";
 inline constexpr std::string_view kElasticJobAnnotation = "kueue.x-k8s.io/elastic-job";
+inline constexpr std::string_view kSliceNameAnnotation = "kueue.x-k8s.io/workload-slice-name";
+inline constexpr std::string_view kSliceReplacementAnnotation =
+    "kueue.x-k8s.io/workload-slice-replacement-for";
 inline constexpr std::string_view kMinParallelismAnnotation = "kueue.x-k8s.io/job-min-parallelism";
 inline constexpr std::string_view kCompletionsSyncAnnotation =
     "kueue.x-k8s.io/job-completions-equal-parallelism";

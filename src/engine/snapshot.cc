@@ -1,6 +1,7 @@
 #include "engine/snapshot.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/fairshare/admission.h"
 #include "engine/queue/queueing.h"
@@ -27,6 +28,22 @@ bool looked_at(const World& world, WorkloadId id) {
          world.queues[r.queue].pending.seen(id);
 }
 
+SnapshotReservation reservation_of(const World& world, const Reservation& r) {
+  SnapshotReservation out{*r.admission, r.since, r.assumed, r.admitted, {}, {}};
+  if (!r.assumed) return out;
+  for (const auto& [fr, amount] : r.usage)
+    out.charges.push_back({world.names.text(world.names.parts(fr).flavor),
+                           world.names.text(world.names.parts(fr).resource), amount.value()});
+  std::sort(out.charges.begin(), out.charges.end(),
+            [](const SnapshotCharge& a, const SnapshotCharge& b) {
+              return std::tie(a.flavor, a.resource) < std::tie(b.flavor, b.resource);
+            });
+  for (const PlacedPods& p : r.placed)
+    out.places.push_back(
+        {world.names.text(p.flavor), p.values, world.names.amounts(p.per_pod), p.count});
+  return out;
+}
+
 SnapshotWorkload workload_of(const World& world, WorkloadId id) {
   const WorkloadRecord& r = world.record(id);
   SnapshotWorkload out;
@@ -34,11 +51,14 @@ SnapshotWorkload workload_of(const World& world, WorkloadId id) {
   out.waits = r.place == Place::kWaiting;
   out.aside = out.waits && world.queues[r.queue].pending.aside(id);
   out.seen = looked_at(world, id);
+  if (out.seen) {
+    out.looks = static_cast<int32_t>(r.looks);
+    out.keeps_its_place = r.keeps_its_place;
+    out.looked_in_part = r.looked_in_part;
+  }
   out.eviction_sent = r.eviction_sent;
   out.slice_finish_sent = r.slice_finish_sent;
-  if (r.reservation)
-    out.reservation = {*r.reservation->admission, r.reservation->since, r.reservation->assumed,
-                       r.reservation->admitted};
+  if (r.reservation) out.reservation = reservation_of(world, *r.reservation);
   if (r.scan) {
     SnapshotScan scan;
     for (const auto& pod_set : r.scan->tried) {
@@ -102,17 +122,30 @@ void restore_configuration(State& state, const Snapshot& s) {
   for (const SnapshotWorkload& w : s.workloads) state.apply(WorkloadChanged{w.object});
 }
 
+void restore_reservation(World& world, const SnapshotReservation& s, WorkloadId id) {
+  QueueId queue = ensure_queue(world, s.admission.cluster_queue);
+  auto admission = std::make_shared<const Admission>(s.admission);
+  if (!s.assumed) return reserve(world, id, queue, admission, false, s.admitted, s.since);
+  Usage usage;
+  for (const SnapshotCharge& c : s.charges)
+    add(usage, world.names.fr(world.names.flavor(c.flavor), world.names.resource(c.resource)),
+        Amount(c.amount));
+  std::vector<PlacedPods> placed;
+  for (const SnapshotPlaces& p : s.places)
+    placed.push_back(
+        {world.names.flavor(p.flavor), p.values, world.names.list(p.per_pod), p.count});
+  reserve_as(world, id, queue, admission, std::move(usage), std::move(placed), true, s.admitted,
+             s.since);
+}
+
 void restore_workload(World& world, const SnapshotWorkload& w, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
-  r.eviction_sent = w.eviction_sent;
   r.slice_finish_sent = w.slice_finish_sent;
   r.scan.reset();
   remove_from_queue(world, id);
   release(world, id);
-  if (w.reservation)
-    reserve(world, id, ensure_queue(world, w.reservation->admission.cluster_queue),
-            std::make_shared<const Admission>(w.reservation->admission), w.reservation->assumed,
-            w.reservation->admitted, w.reservation->since);
+  if (w.reservation) restore_reservation(world, *w.reservation, id);
+  r.eviction_sent = w.eviction_sent;
   if (w.second_pass)
     world.second_pass[id] = {w.second_pass->due, w.second_pass->iteration, w.second_pass->ready};
   if (w.delayed) world.delayed[id] = *w.delayed;
@@ -245,6 +278,9 @@ std::unique_ptr<State> restore(const Snapshot& snapshot) {
     r.seen_epoch = world.epoch;
     r.seen_version = r.version;
     r.seen_tree_epoch = world.tree_epoch_of(r.queue);
+    r.looks = static_cast<uint32_t>(std::max(0, w.looks));
+    r.keeps_its_place = w.keeps_its_place;
+    r.looked_in_part = w.looked_in_part;
     world.pending_keys[id].seen = world.stamp++;
   }
   return state;

@@ -12,11 +12,27 @@
 
 namespace kueue::engine {
 
+struct SnapshotCharge {
+  std::string flavor;
+  std::string resource;
+  int64_t amount = 0;
+};
+
+struct SnapshotPlaces {
+  std::string flavor;
+  std::vector<std::string> values;
+  ResourceAmounts per_pod;
+  int32_t count = 0;
+};
+
 struct SnapshotReservation {
   Admission admission;
   Instant since;
   bool assumed = false;
   bool admitted = false;
+  // Of an assumed one, whose object may have changed since.
+  std::vector<SnapshotCharge> charges;
+  std::vector<SnapshotPlaces> places;
 };
 
 struct SnapshotScan {
@@ -37,6 +53,9 @@ struct SnapshotWorkload {
   bool waits = false;
   bool aside = false;                              // waits for a change
   bool seen = false;                               // was looked at, and nothing has changed since
+  int32_t looks = 0;                               // how often
+  bool keeps_its_place = false;                    // the last look left it in front
+  bool looked_in_part = false;                     // that one did not see every flavor
   std::optional<SnapshotReservation> reservation;  // what it holds
   std::optional<SnapshotScan> scan;
   std::optional<SnapshotSecondPass> second_pass;

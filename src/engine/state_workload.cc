@@ -128,6 +128,18 @@ bool only_texts_changed(const Workload& a, const Workload& b) {
          same_checks(a, b) && same_gates(a, b) && same_conditions(a, b);
 }
 
+void follow_replaced(World& world, WorkloadId id, const Workload* before, const Workload* now) {
+  const Key* was = before != nullptr && before->replaces ? &*before->replaces : nullptr;
+  const Key* is = now != nullptr && now->replaces ? &*now->replaces : nullptr;
+  if (was == is || (was != nullptr && is != nullptr && *was == *is)) return;
+  if (was != nullptr)
+    if (auto found = world.replacers.find(*was); found != world.replacers.end()) {
+      found->second.erase(id);
+      if (found->second.empty()) world.replacers.erase(found);
+    }
+  if (is != nullptr) world.replacers[*is].insert(id);
+}
+
 // Replaces the object and what is derived from it. The queue keys still point into `before`, which
 // the caller keeps.
 void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> next) {
@@ -161,6 +173,7 @@ void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> nex
       (!world.gate(Gate::kFlavorFungibilityPreserveScanProgress) || !(digest == r.digest)))
     r.scan.reset();
   r.digest = digest;
+  follow_replaced(world, id, r.object.get(), next.get());
   r.object = std::move(next);
 }
 
@@ -288,6 +301,7 @@ void apply_event(World& world, const WorkloadDeleted& e) {
   drop_shapes(world, r);
   world.workload_ids.erase(e.key.namespace_, e.key.name,
                            [&](WorkloadId other) { return other == id; });
+  follow_replaced(world, id, r.object.get(), nullptr);
   r.object.reset();
   r.scan.reset();
   r.queue = QueueId();

@@ -233,6 +233,8 @@ struct World {
   IndexVec<ShareId, PendingShare> shares;
   std::vector<ShareId> free_shares;
 
+  // Slices by the one that they are to replace, wherever that holds quota.
+  std::map<Key, std::set<WorkloadId>> replacers;
   std::map<WorkloadId, SecondPassEntry> second_pass;
   // Looked at again at that time: the end of a backoff after losing a reservation.
   std::map<WorkloadId, Instant> delayed;

@@ -4,6 +4,7 @@
 #include "controllers/jobs/naming.h"
 #include "controllers/jobs/pod_set_info.h"
 #include "controllers/jobs/reconciler.h"
+#include "controllers/jobs/slices.h"
 #include "controllers/names.h"
 #include "controllers/workload/conditions.h"
 #include "schema/codec.h"
@@ -88,6 +89,11 @@ bool JobReconciler::equivalent(const Job& job, const std::vector<v1beta2::PodSet
 Result<JobReconciler::Matching> JobReconciler::ensure_one_workload(const Job& job) {
   const std::string prebuilt = label_or_annotation(job.metadata(), kPrebuiltWorkloadLabel);
   if (!prebuilt.empty()) return ensure_prebuilt(job, prebuilt);
+  if (is_elastic(job.metadata(), context_.gates())) {
+    bool compatible = false;
+    KUEUE_ASSIGN(Matching matching, follow_slices(job, &compatible));
+    if (compatible) return matching;
+  }
 
   const auto owned = context_.stores->workloads.by_index(kByOwner, job.metadata().uid);
   if (owned.empty()) {
@@ -265,9 +271,12 @@ Result<v1beta2::Workload> JobReconciler::construct_workload(const Job& job) cons
   sanitize(pod_sets);
   KUEUE_ASSIGN(Priority priority, priority_of(job, pod_sets));
   v1beta2::Workload workload;
+  const bool elastic = is_elastic(meta, context_.gates());
   workload.metadata.name =
-      workload_name({kind_.resource().kind, kind_.resource().group, meta.name, meta.uid}, "",
+      workload_name({kind_.resource().kind, kind_.resource().group, meta.name, meta.uid},
+                    elastic ? std::to_string(meta.generation.value_or(0)) : "",
                     context_.gates().on(Gate::kShortWorkloadNames));
+  if (elastic) workload.metadata.annotations[std::string(kElasticJobAnnotation)] = "true";
   workload.metadata.namespace_ = meta.namespace_;
   workload.metadata.finalizers = {std::string(kResourceInUseFinalizer)};
   workload.metadata.owner_references.push_back(
@@ -292,9 +301,17 @@ Result<v1beta2::Workload> JobReconciler::construct_workload(const Job& job) cons
   return workload;
 }
 
-Result<void> JobReconciler::create_workload(const Job& job) {
+Result<void> JobReconciler::create_workload(const Job& job, const v1beta2::Workload* replaced) {
   Result<v1beta2::Workload> workload = construct_workload(job);
   if (!workload.ok()) return workload.error();
+  if (replaced != nullptr) {
+    const std::string first = map_value(replaced->metadata.annotations, kSliceNameAnnotation);
+    auto& annotations = workload->metadata.annotations;
+    annotations[std::string(kSliceNameAnnotation)] =
+        first.empty() ? replaced->metadata.name : first;
+    annotations[std::string(kSliceReplacementAnnotation)] =
+        replaced->metadata.namespace_ + "/" + replaced->metadata.name;
+  }
   const kube::Resource resource = kube::Resource::of(v1beta2::Workload::resource());
   const std::string full_name = workload->metadata.namespace_ + "/" + workload->metadata.name;
   auto created =

@@ -11,8 +11,6 @@
 namespace kueue::controllers::jobs {
 namespace {
 
-constexpr std::string_view kSliceNameAnnotation = "kueue.x-k8s.io/workload-slice-name";
-
 Result<void> merge_map(schema::Map<std::string>& into, const schema::Map<std::string>& from,
                        std::string_view what) {
   for (const auto& [key, value] : from) {
@@ -97,6 +95,12 @@ void add_marks(const Context& context, const v1beta2::Workload& workload,
   }
   if (workload.metadata.labels.contains(kMultiKueueOriginLabel))
     info.labels[std::string(kWorkerPodLabel)] = "true";
+  if (gates.on(Gate::kElasticJobsViaWorkloadSlices) &&
+      workload.metadata.annotations.contains(kElasticJobAnnotation)) {
+    auto first = workload.metadata.annotations.find(kSliceNameAnnotation);
+    info.annotations[std::string(kSliceNameAnnotation)] =
+        first == workload.metadata.annotations.end() ? workload.metadata.name : first->second;
+  }
   if (!gates.on(Gate::kTopologyAwareScheduling)) return;
   info.annotations[std::string(kWorkloadAnnotation)] = workload.metadata.name;
   if (assignment != nullptr && assignment->topology_assignment.has_value()) {

@@ -215,6 +215,11 @@ JobReconciler::Next JobReconciler::steer(const Job& job, WorkloadPointer workloa
     // A stop that was interrupted is ended first, whatever was decided meanwhile: else the job
     // would hold its quota and never run.
     if (is_admitted(*workload) && !job.stopping()) return kube::ReconcileResult{};
+    // What runs, runs on the quota of the slice before this one.
+    if (const WorkloadPointer holder = replaced_holder(job, *workload)) {
+      if (is_evicted(*holder)) return after_eviction(job, *holder);
+      if (is_admitted(*holder) && !job.stopping()) return kube::ReconcileResult{};
+    }
     KUEUE_ASSIGN([[maybe_unused]] const bool stopped,
                  stop(job, workload.get(), "Not admitted by cluster queue"));
     return kube::ReconcileResult{};

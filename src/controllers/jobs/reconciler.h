@@ -56,7 +56,8 @@ class JobReconciler {
   Result<WorkloadPointer> update_to_match(const Job& job, std::vector<v1beta2::PodSet> pod_sets,
                                           const v1beta2::Workload& workload);
   Result<void> remove_workload(const Job& job, const v1beta2::Workload& workload);
-  Result<void> create_workload(const Job& job);
+  // `replaced` is the slice that it takes the place of, null = none.
+  Result<void> create_workload(const Job& job, const v1beta2::Workload* replaced = nullptr);
   Result<v1beta2::Workload> construct_workload(const Job& job) const;
   struct Priority {
     int32_t value = 0;
@@ -64,6 +65,14 @@ class JobReconciler {
   };
   Result<Priority> priority_of(const Job& job, const std::vector<v1beta2::PodSet>& pod_sets) const;
   Result<WorkloadPointer> sync_priority_and_gates(const Job& job, WorkloadPointer workload);
+
+  // The slices of an elastic job (slices.cc). `compatible` is false when there are none or their
+  // pod sets are others: then its Workload is found as that of any job.
+  Result<Matching> follow_slices(const Job& job, bool* compatible);
+  Result<WorkloadPointer> scale_in_place(const v1beta2::Workload& slice,
+                                         const std::vector<v1beta2::PodSet>& pod_sets);
+  // The slice that holds the quota which this one waits to take over; null when there is none.
+  WorkloadPointer replaced_holder(const Job& job, const v1beta2::Workload& workload) const;
 
   // Moving the job.
   Next steer(const Job& job, WorkloadPointer workload);

@@ -204,6 +204,31 @@ bool PendingQueue::seen(WorkloadId id) const {
   return k.seen > 0 && (k.lot == PendingKey::kOut || k.seen > lots_[k.lot].back);
 }
 
+void PendingQueue::check() const {
+  size_t size = 0, active = 0, with_active = 0, heads = 0;
+  for (const auto& [key, id] : lot_ids_) {
+    const Lot& lot = lots_[id];
+    KUEUE_CHECK(lot.key == key, "a lot stands under another key");
+    KUEUE_CHECK(!lot.active().empty() || !lot.aside().empty(), "an empty lot is kept");
+    KUEUE_CHECK(asides_.contains(id) == !lot.aside().empty(),
+                "lots with something set aside are not known");
+    for (uint8_t side = 0; side < 2; ++side)
+      for (WorkloadId member : lot.sides[side])
+        KUEUE_CHECK((*keys_)[member].lot == id && (*keys_)[member].side == side,
+                    "a key does not know where its workload stands");
+    size += lot.active().size() + lot.aside().size();
+    active += lot.active().size();
+    if (lot.active().empty()) continue;
+    ++with_active;
+    KUEUE_CHECK(lanes_[lot.lane].heads.contains(*lot.active().begin()),
+                "a lot does not compete with its head");
+  }
+  for (const Lane& lane : lanes_) heads += lane.heads.size();
+  KUEUE_CHECK(heads == with_active, "a lane has the head of no lot");
+  KUEUE_CHECK(size == size_ && active == active_, "a queue counts its members wrongly");
+  KUEUE_CHECK(lot_ids_.size() + free_lots_.size() == lots_.size(), "a lot is lost");
+}
+
 void PendingQueue::set_fairness(const std::vector<double>* usage) {
   if (usage_ == usage) return;
   usage_ = usage;

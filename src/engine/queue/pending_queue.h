@@ -91,6 +91,8 @@ class PendingQueue {
   size_t bring_back(LotId lot, uint64_t stamp);
   // It was looked at after it last came back.
   bool seen(WorkloadId id) const;
+  // CHECKs that lots, lanes, counts and keys say the same. Costs a pass over everything.
+  void check() const;
 
  private:
   struct Less {

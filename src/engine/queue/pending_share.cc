@@ -8,6 +8,7 @@ namespace kueue::engine {
 namespace {
 
 void add(ResourceList& list, ResourceId id, Amount amount) {
+  if (amount.is_zero()) return;  // sums that are zero are not listed
   auto at = std::lower_bound(list.begin(), list.end(), id,
                              [](const auto& entry, ResourceId want) { return entry.first < want; });
   if (at != list.end() && at->first == id) {
@@ -69,6 +70,19 @@ void drop_share(World& world, ShareId id) {
   world.free_shares.push_back(id);
 }
 
+// A sum that has reached the largest amount says nothing about its parts.
+void recount(World& world, QueueId queue) {
+  QueueRecord& q = world.queues[queue];
+  q.pending_requests.clear();
+  for (LocalId local : q.locals)
+    for (WorkloadId id : world.locals[local].members) {
+      const WorkloadRecord& r = world.record(id);
+      if (r.queue != queue || !r.pending_share.valid()) continue;
+      for (const auto& [resource, amount] : world.shares[r.pending_share].requests)
+        add(q.pending_requests, resource, amount);
+    }
+}
+
 }  // namespace
 
 void shift_pending_share(World& world, QueueId queue, const LotKey& lot, size_t moved, bool aside) {
@@ -100,11 +114,14 @@ void take_pending_share(World& world, WorkloadId id) {
   const PendingShare& share = world.shares[r.pending_share];
   QueueRecord& q = world.queues[r.queue];
   bool aside = r.place == Place::kWaiting && q.pending.aside(id);  // one in flight is active
+  const bool lost = std::any_of(q.pending_requests.begin(), q.pending_requests.end(),
+                                [](const auto& entry) { return entry.second.is_unlimited(); });
   for (const auto& [resource, amount] : share.requests)
     add(q.pending_requests, resource, Amount() - amount);
   count(world, r.queue, r.local, aside, share.digest, -1);
   drop_share(world, r.pending_share);
   r.pending_share = ShareId();
+  if (lost) recount(world, r.queue);
 }
 
 }  // namespace kueue::engine

@@ -37,6 +37,16 @@ void count_locals(World& world, const Reservation& r, int32_t sign) {
   world.changed_locals.insert(r.local);
 }
 
+// What a slice may ask for depends on the one that it replaces, be that in a tree of its own.
+void tell_replacers(World& world, WorkloadId id) {
+  if (world.replacers.empty()) return;
+  auto found = world.replacers.find(world.object(id).key);
+  if (found == world.replacers.end()) return;
+  for (WorkloadId other : found->second)
+    if (const WorkloadRecord& r = world.record(other); r.place != Place::kNone)
+      world.touch_tree(r.queue);
+}
+
 }  // namespace
 
 // The last one to become ready, or to go, is news to all queues.
@@ -197,16 +207,26 @@ void reserve(World& world, WorkloadId id, QueueId queue, std::shared_ptr<const A
              bool assumed, bool admitted, Instant since) {
   Usage usage = admission_usage(world, world.object(id), *admission);
   std::vector<PlacedPods> placed = admission_places(world, id, *admission);
+  reserve_as(world, id, queue, std::move(admission), std::move(usage), std::move(placed), assumed,
+             admitted, since);
+}
+
+void reserve_as(World& world, WorkloadId id, QueueId queue,
+                std::shared_ptr<const Admission> admission, Usage usage,
+                std::vector<PlacedPods> placed, bool assumed, bool admitted, Instant since) {
   if (charges_alike(world, id, queue, usage, placed)) {
     WorkloadRecord& r = world.record(id);
     note_update(world, *r.reservation, admitted);
     r.reservation->admission = std::move(admission);
     r.reservation->since = since;
     r.reservation->assumed = assumed;
+    tell_replacers(world, id);
     return update_not_ready(world, id);
   }
+  const bool told_to_go = world.record(id).eviction_sent;
   release(world, id);
   WorkloadRecord& r = world.record(id);
+  r.eviction_sent = told_to_go;
   QueueRecord& q = world.queues[queue];
   auto reservation = std::make_unique<Reservation>();
   reservation->queue = queue;
@@ -230,6 +250,7 @@ void reserve(World& world, WorkloadId id, QueueId queue, std::shared_ptr<const A
   update_not_ready(world, id);
   world.changed_queues.insert(queue);
   world.touch_tree(queue);
+  tell_replacers(world, id);
 }
 
 void release(World& world, WorkloadId id) {
@@ -247,8 +268,10 @@ void release(World& world, WorkloadId id) {
   world.changed_queues.insert(reservation.queue);
   world.touch_tree(reservation.queue);
   std::unique_ptr<Reservation> gone = std::move(r.reservation);
+  r.eviction_sent = false;  // whatever it holds next, it was not told to leave
   take_off_sums(world, *gone);
   update_not_ready(world, id);
+  tell_replacers(world, id);
 }
 
 void count_in_own_local(World& world, WorkloadId id) {

@@ -15,6 +15,10 @@ std::vector<PlacedPods> admission_places(World& world, WorkloadId id, const Admi
 // Charges the workload to the queue; replaces a reservation that it has.
 void reserve(World& world, WorkloadId id, QueueId queue, std::shared_ptr<const Admission> admission,
              bool assumed, bool admitted, Instant since);
+// The same with what it charges, which may be of an older object.
+void reserve_as(World& world, WorkloadId id, QueueId queue,
+                std::shared_ptr<const Admission> admission, Usage usage,
+                std::vector<PlacedPods> placed, bool assumed, bool admitted, Instant since);
 // No-op when it has none.
 void release(World& world, WorkloadId id);
 // After the workload named another LocalQueue while it holds quota: that one counts it now.

@@ -1,7 +1,7 @@
 // The naive engine: the rules of admission once more, written from the specification with maps and
 // loops, everything recomputed from scratch each time. Slow and meant to be obviously right; random
 // and exhaustive worlds compare the real engine with it. It knows queues, quota, flavors,
-// preemption and fair sharing; topology, variants and admission checks are not in it. One thread.
+// preemption, fair sharing and admission checks; topology and variants are not in it. One thread.
 #pragma once
 
 #include <map>
@@ -72,6 +72,7 @@ struct Tables {
   std::map<std::string, Cohort> cohorts;
   std::map<std::string, ClusterQueue> queues;
   std::map<Key, LocalQueue> locals;
+  std::map<std::string, AdmissionCheck> checks;
   std::map<std::string, Labels> namespaces;
   std::map<Key, Item> items;
   std::map<std::string, QueueState> states;  // by ClusterQueue, also of those that are gone
@@ -81,6 +82,9 @@ struct Tables {
 
   bool gate(Gate g) const { return settings.gates.on(g); }
   bool active(const std::string& queue) const;
+  bool checks_fit_together(const ClusterQueue& queue) const;
+  // Of an admission: each check that its flavors need has a state; and all of them are ready.
+  bool checks_listed(const Workload& w, const Admission& admission) const;
   // The tree as the objects say it is.
   TreeNode parent(const TreeNode& node) const;
   TreeNode root(TreeNode node) const;

@@ -63,6 +63,19 @@ std::string quotas(Dice& d) {
   return out;
 }
 
+std::string check_states(Dice& d) {
+  std::string out = " checks=k1:" + d.pick({"Ready", "Ready", "Pending", "Retry", "Rejected"});
+  if (d.one_in(3)) out += ",k2:" + d.pick({"Ready", "Pending"});
+  return out;
+}
+
+std::string check_line(Dice& d) {
+  const std::string name = d.pick({"k1", "k2"});
+  if (d.one_in(6)) return "remove check " + name;
+  return "check " + name + (d.one_in(3) ? " active=no" : "") +
+         (d.one_in(6) ? " controller=" + d.pick({"multikueue", "provisioning"}) : "");
+}
+
 std::string queue_line(Dice& d) {
   std::string out = "queue q" + std::to_string(1 + d.below(4));
   if (!d.one_in(4)) out += " cohort=" + d.pick({"c1", "c1", "c2", "c3"});
@@ -77,6 +90,8 @@ std::string queue_line(Dice& d) {
   if (d.one_in(12)) out += " stop=Hold";
   if (d.one_in(10)) out += " namespaces=" + d.pick({"none", "team:a"});
   if (d.one_in(4)) out += " scope=usage";
+  if (d.one_in(4)) out += " check=k1";
+  if (d.one_in(6)) out += " check=k2:" + flavor(d);
   return out + quotas(d);
 }
 
@@ -103,6 +118,7 @@ std::string pending_line(Dice& d) {
   out += " at=" + std::to_string(1 + d.below(5));
   if (d.one_in(2)) out += " priority=" + std::to_string(d.below(4) - 1);
   if (d.one_in(12)) out += " requeue-at=" + std::to_string(1000 + d.below(20));
+  if (d.one_in(5)) out += check_states(d);
   if (d.one_in(4)) return out + " set=a" + requests(d) + " set=b" + requests(d);
   out += requests(d);
   if (d.one_in(4)) out += " min=1";
@@ -117,11 +133,13 @@ std::string held_line(Dice& d) {
          " queue=" + d.pick({"q1", "q2", "q3", "q4"}) + " at=" + std::to_string(1 + d.below(5)) +
          " reserved-at=" + d.number(9) + " priority=" + std::to_string(d.below(4) - 1) +
          " flavor=" + flavor(d) + requests(d) + (d.one_in(6) ? " elastic=yes" : "") +
-         (d.one_in(8) ? " evicted=yes" : "");
+         (d.one_in(8) ? " evicted=yes" : "") + (d.one_in(5) ? check_states(d) : "");
 }
 
 std::string configuration_line(Dice& d) {
-  switch (d.below(10)) {
+  switch (d.below(11)) {
+    case 10:
+      return check_line(d);
     case 0:
       return "remove flavor " + flavor(d);
     case 1:
@@ -144,7 +162,10 @@ std::string configuration_line(Dice& d) {
 
 std::string happening_line(Dice& d) {
   std::string w = workload(d);
-  switch (d.below(16)) {
+  switch (d.below(17)) {
+    case 16:
+      return "checks " + w + d.pick({" k1=", " k2="}) +
+             d.pick({"Ready", "Ready", "Pending", "Retry", "Rejected"});
     case 0:
       return "finish " + w;
     case 1:
@@ -203,7 +224,11 @@ std::vector<std::string> random_settings(uint32_t code) {
 }
 
 std::vector<std::string> random_prefix() {
-  return {"flavor f1", "flavor f2", "flavor f3",
+  return {"flavor f1",
+          "flavor f2",
+          "flavor f3",
+          "check k1",
+          "check k2",
           "queue q1 cohort=c1 within=LowerPriority reclaim=Any f1/cpu=6 f2/cpu=6",
           "queue q2 cohort=c1 reclaim=Any f1/cpu=6"};
 }

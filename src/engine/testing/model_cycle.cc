@@ -258,7 +258,6 @@ class Round {
     e.d.message.clear();
     Admit out;
     out.key = e.key;
-    out.admitted = true;
     Admission admission{e.queue, {}};
     for (const ModelPodSet& ps : e.assignment.pod_sets) {
       PodSetAssignment a;
@@ -270,6 +269,9 @@ class Round {
       }
       admission.pod_sets.push_back(a);
     }
+    out.admitted = t_.checks_listed(w, admission);
+    for (const CheckStatus& check : w.checks)
+      out.admitted = out.admitted && check.state == CheckState::kReady;
     out.admission = std::make_shared<const Admission>(std::move(admission));
     if (e.replaced) out.replaced_slice = *e.replaced;
     plan_.commands.push_back(out);
@@ -364,6 +366,12 @@ class Round {
 bool rejected(const Tables& t, Entry& e) {
   const Workload& w = *t.items.at(e.key).w;
   const ClusterQueue& q = t.queues.at(e.queue);
+  for (const CheckStatus& check : w.checks)
+    if (check.state == CheckState::kRetry || check.state == CheckState::kRejected) {
+      e.d.pending = PendingReason::kPendingEvaluation;
+      e.d.message = "The workload has failed admission checks";
+      return true;
+    }
   auto labels = t.namespaces.find(w.key.namespace_);
   if (labels != t.namespaces.end() && q.namespace_selector &&
       matches(*q.namespace_selector, labels->second))
@@ -417,7 +425,7 @@ Plan Model::plan(Instant now) {
     if (const auto* a = std::get_if<Admit>(&c)) {
       Item& item = t_.items.at(a->key);
       item.place = Item::Place::kNone;
-      hold(item, a->admission->cluster_queue, *a->admission, true, true, t_.now);
+      hold(item, a->admission->cluster_queue, *a->admission, true, a->admitted, t_.now);
     }
   for (Entry* e : done) {
     e->d.key = e->key;

@@ -167,12 +167,15 @@ void Model::release(Item& item) {
   TreeNode node{true, item.held->queue};
   for (const std::string& name : t_.queues_below(t_.root(node))) ++t_.states[name].generation;
   item.held.reset();
+  item.eviction_sent = false;
 }
 
 void Model::sync_held(Item& item) {
   const Workload& w = *item.w;
   if (!w.reserved() || w.finished()) return release(item);
+  const bool told_to_go = item.eviction_sent;
   release(item);  // also an update: whoever scans flavors starts anew
+  item.eviction_sent = told_to_go;
   hold(item, w.admission->cluster_queue, *w.admission, false, w.admitted(),
        w.condition(ConditionType::kQuotaReserved)->since);
 }
@@ -385,6 +388,10 @@ void Model::apply(const Event& event) {
       if (relevant && names_flavor(q, f->flavor.name)) ask_retry({true, name});
   } else if (const auto* fd = std::get_if<FlavorDeleted>(&event)) {
     reconfigure([&] { t_.flavors.erase(fd->name); });
+  } else if (const auto* c = std::get_if<CheckChanged>(&event)) {
+    reconfigure([&] { t_.checks[c->check.name] = c->check; });
+  } else if (const auto* cd = std::get_if<CheckDeleted>(&event)) {
+    reconfigure([&] { t_.checks.erase(cd->name); });
   } else if (const auto* w = std::get_if<WorkloadChanged>(&event)) {
     workload_changed(w->workload);
   } else if (const auto* wd = std::get_if<WorkloadDeleted>(&event)) {

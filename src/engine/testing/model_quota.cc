@@ -74,11 +74,39 @@ std::string Tables::path(TreeNode node) const {
   return out;
 }
 
+bool Tables::checks_fit_together(const ClusterQueue& q) const {
+  int multikueue = 0, provisioning = 0;
+  for (const CheckRule& rule : q.checks) {
+    auto check = checks.find(rule.check);
+    if (check == checks.end() || !check->second.active) return false;
+    if (check->second.controller == kProvisioningController) ++provisioning;
+    if (check->second.controller != kMultiKueueController) continue;
+    ++multikueue;
+    if (!rule.on_flavors.empty()) return false;
+  }
+  return multikueue == 0 || (multikueue == 1 && provisioning == 0);
+}
+
+bool Tables::checks_listed(const Workload& w, const Admission& admission) const {
+  std::set<std::string> needed, listed;
+  for (const CheckRule& rule : queues.at(admission.cluster_queue).checks) {
+    std::set<std::string> used;
+    for (const PodSetAssignment& a : admission.pod_sets)
+      for (const auto& [resource, flavor] : a.flavors) used.insert(flavor);
+    bool applies = rule.on_flavors.empty();
+    for (const std::string& flavor : rule.on_flavors) applies = applies || used.contains(flavor);
+    if (applies) needed.insert(rule.check);
+  }
+  for (const CheckStatus& check : w.checks) listed.insert(check.name);
+  return std::includes(listed.begin(), listed.end(), needed.begin(), needed.end());
+}
+
 bool Tables::active(const std::string& name) const {
   auto it = queues.find(name);
   if (it == queues.end()) return false;
   const ClusterQueue& q = it->second;
   if (q.stop != StopPolicy::kNone || q.terminating || in_cycle({true, name})) return false;
+  if (!checks_fit_together(q)) return false;
   for (const ResourceGroup& group : q.groups)
     for (const FlavorQuotas& flavor : group.flavors)
       if (!flavors.contains(flavor.flavor)) return false;

@@ -12,11 +12,26 @@ std::string reference(std::string_view kind, std::string_view ns, std::string_vi
   return std::string(kind) + "/" + (ns.empty() ? "" : std::string(ns) + "/") + std::string(name);
 }
 
+// What resource claims came to, as the case has it.
+std::map<std::string, bridge::DeviceRequests> devices_of(const json::Value& test) {
+  std::map<std::string, bridge::DeviceRequests> out;
+  if (const json::Value& sets = at(test, {"input", "raw", "draResources"}); sets.is_object())
+    for (const auto& [name, amounts] : sets.as_object())
+      for (const auto& [resource, quantity] : amounts.as_object())
+        out[name].amounts.emplace_back(resource, *api::Quantity::from_json(quantity));
+  if (const json::Value& sets = at(test, {"input", "raw", "replacedExtendedResources"});
+      sets.is_object())
+    for (const auto& [name, resources] : sets.as_object())
+      for (const json::Value& resource : items(resources))
+        out[name].replaced.emplace_back(resource.as_string());
+  return out;
+}
+
 }  // namespace
 
 Told::Told(const json::Value& test, const engine::Settings& settings,
            const bridge::RequestRules& rules)
-    : gates_(gates_of(test)), rules_(rules) {
+    : gates_(gates_of(test)), rules_(rules), devices_(devices_of(test)) {
   engine::Settings own = settings;
   own.gates = gates_;
   own.retry_batch = Duration::seconds(3'000'000'000);  // only on request
@@ -55,6 +70,7 @@ bridge::Surroundings Told::surroundings() const {
   bridge::Surroundings around;
   around.gates = &gates_;
   around.rules = &rules_;
+  if (!devices_.empty()) around.devices = &devices_;
   for (const api::core::LimitRange& range : ranges_) around.limit_ranges.push_back(&range);
   around.overhead_of = [this](const std::string& name) {
     auto found = overheads_.find(name);

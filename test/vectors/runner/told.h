@@ -40,6 +40,7 @@ class Told {
   bridge::TemplatePool pool_;
   std::vector<api::core::LimitRange> ranges_;
   std::map<std::string, std::vector<std::pair<std::string, api::Quantity>>> overheads_;
+  std::map<std::string, bridge::DeviceRequests> devices_;  // by pod set, of every Workload
   std::unique_ptr<engine::State> state_;
   std::map<std::string, json::Value> objects_;
 };
