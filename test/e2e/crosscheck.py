@@ -205,14 +205,23 @@ def kept_series(text):
 
 
 def differences(want, got):
-    """Findings of one sequence, those that must agree."""
+    """Findings of one sequence, those that must agree, without the one race: whether PodsReady was written before Finished."""
     found = []
     for one, other in zip(want, got):
         number = one["step"]
         found += [*compare.compare_responses(number, one, other), *compare.compare_objects(number, one["objects"], other["objects"]),
                   *compare.compare_events(number, one["events"], other["events"], set()),
                   *compare.compare_metrics(number, one["metrics"], other["metrics"])]
-    return [f for f in found if f.must_agree]
+    failed = {name for picture in want + got for name, item in picture["objects"].items() if has_failed(name, item)}
+    return [f for f in found if f.must_agree
+            and not (f.part == "objects" and f.name in failed and f.path.startswith("/status/conditions/PodsReady/"))]
+
+
+def has_failed(name, item):
+    """A Workload of a Job that failed. A real Job controller may be through with both of its writes before the manager looks; the
+    stand-in leaves a second between them."""
+    return name.startswith("Workload/") and any(
+        c["type"] == "Finished" and c.get("reason") == "Failed" for c in (item.get("status") or {}).get("conditions") or [])
 
 
 def load_player():
