@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -46,7 +47,9 @@ class Stage:
             threading.Thread(target=self._follow, args=(kind,), daemon=True).start()
 
     def say(self, text):
-        print(f"{time.monotonic() - self.started:6.1f} s  {text}", flush=True)
+        # In one piece: several threads talk.
+        sys.stdout.write(f"{time.monotonic() - self.started:6.1f} s  {text}\n")
+        sys.stdout.flush()
 
     def wait(self, condition, what):
         deadline = time.monotonic() + SCENE_TIMEOUT_S
@@ -143,22 +146,21 @@ class Stage:
         self._set("Pod", key, "gone" if event == "DELETED" else phase, "deleted" if event == "DELETED" else phase)
 
 
-def apply(stage, kueue, kubeconfig, path, text=None):
-    """`kueue apply` of a file, or of text when path is "-"; what it answers is printed as one more kind of line."""
-    done = subprocess.run([kueue, "apply", "-f", str(path), "--kubeconfig", kubeconfig], check=True, text=True,
-                          input=text or "", stdout=subprocess.PIPE)
+def apply(stage, kueue, kubeconfig, example):
+    """`kueue apply` of an example; what it answers is printed as one more kind of line. Its jobs run shorter here."""
+    text = "\n---\n".join(path.read_text() for path in sorted((ROOT / "examples" / example).glob("*.yaml")))
+    text = re.sub(r'"sleep", "\d+"', '"sleep", "2"', text)
+    done = subprocess.run([kueue, "apply", "-f", "-", "--kubeconfig", kubeconfig], check=True, text=True, input=text,
+                          stdout=subprocess.PIPE)
     for line in done.stdout.splitlines():
         stage.say("apply    " + line)
 
 
 def scene_quick_start(stage, kueue, kubeconfig):
     print("\n== Scene 1: five Jobs of three one-CPU pods, quota for nine CPUs: three run, the rest wait ==\n"
-          "   (Jobs created within one second are equally old: either may come first)", flush=True)
-    apply(stage, kueue, kubeconfig, ROOT / "examples/quick-start/queues.yaml")
-    manifest = (ROOT / "examples/quick-start/job.yaml").read_text()
-    for index in range(1, 6):
-        text = manifest.replace("generateName: sample-job-", f"name: sample-job-{index}")
-        apply(stage, kueue, kubeconfig, "-", text)
+          "   (Jobs created within one second are equally old: either may come first. What frees quota is gathered for a second\n"
+          "   before those that wait are looked at again, as in Kueue: hence the gap between an end and the next start)", flush=True)
+    apply(stage, kueue, kubeconfig, "quick-start")
     stage.wait(lambda: len(stage.jobs("running", "sample-job-")) + len(stage.jobs("finished", "sample-job-")) >= 3,
                "three Jobs to be released")
     stage.wait(lambda: len(stage.jobs("finished", "sample-job-")) == 5, "all five Jobs to finish")
@@ -169,8 +171,7 @@ def scene_quick_start(stage, kueue, kubeconfig):
 def scene_gang(stage, kueue, kubeconfig):
     print("\n== Scene 2: two Jobs of eight one-GPU pods on eight GPUs: one after the other, never half of each ==", flush=True)
     stage.together.clear()
-    apply(stage, kueue, kubeconfig, ROOT / "examples/gang/queues.yaml")
-    apply(stage, kueue, kubeconfig, ROOT / "examples/gang/jobs.yaml")
+    apply(stage, kueue, kubeconfig, "gang")
     stage.wait(lambda: len(stage.jobs("finished", "train-")) == 2, "both training Jobs to finish")
     stage.all_finished()
     both = {"default/train-a", "default/train-b"}
@@ -179,8 +180,7 @@ def scene_gang(stage, kueue, kubeconfig):
 
 def scene_cohort(stage, kueue, kubeconfig):
     print("\n== Scene 3: two teams of four CPUs in one cohort: one borrows what the other leaves idle ==", flush=True)
-    apply(stage, kueue, kubeconfig, ROOT / "examples/cohort/queues.yaml")
-    apply(stage, kueue, kubeconfig, ROOT / "examples/cohort/jobs.yaml")
+    apply(stage, kueue, kubeconfig, "cohort")
     stage.wait(lambda: {"team-a/big", "team-b/own"} <= set(stage.jobs("finished")), "both teams' Jobs to finish")
     stage.all_finished()
     big = next(w for w, job in stage.owners.items() if job == "team-a/big")

@@ -102,6 +102,12 @@ def main():
     binary_dir = ROOT / "build" / args.preset
     everything = suites(binary_dir)
     wanted = set(args.names)
+    modules = {path.relative_to(ROOT / top).parts[0] for top in ("src", "test") for path in (ROOT / top).rglob("*_test.cc")}
+    unknown = wanted - modules - set(everything)
+    if unknown:
+        print(f"no such test: {', '.join(sorted(unknown))}\nmodules: {', '.join(sorted(modules))}\n"
+              f"suites: {', '.join(sorted(everything))}")
+        return 2
     targets = ["kueue_tests", "kueue", "sim"] if not wanted else [f"test_{n}" for n in args.names if n not in everything]
     targets += [n for n in ("vectors", "sim") if n in wanted]
     if wanted & set(everything) - set(PARALLEL_SUITES):
@@ -117,10 +123,6 @@ def main():
 
     units = {p.name.removeprefix("test_"): p for p in sorted(binary_dir.glob("test_*"))
              if p.is_file() and os.access(p, os.X_OK)}
-    unknown = wanted - set(units) - set(everything)
-    if unknown:
-        print(f"no such test: {', '.join(sorted(unknown))}; there are {', '.join(sorted(units | everything))}")
-        return 2
 
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

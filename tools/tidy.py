@@ -190,13 +190,32 @@ def check_documents():
                 yield f"ARCHITECTURE.md:1: does not mention module `{module}/`"
 
 
+def check_commands_are_described():
+    """What ./dev help lists stands in HACKING.md, and the other way round."""
+    listed = set(re.findall(r"^\./dev (\w+)", (ROOT / "dev").read_text(), re.M))
+    described = set(re.findall(r"^\| `\./dev (\w+)", (ROOT / "HACKING.md").read_text(), re.M))
+    for name in sorted(listed ^ described):
+        yield f"{'HACKING.md' if name in listed else 'dev'}:1: ./dev {name} is not described here"
+
+
+def check_examples_apply_in_order():
+    """`kubectl apply -f` of a folder goes by name and knows no generateName."""
+    for path in tracked():
+        if path.startswith("examples/") and path.endswith(".yaml"):
+            if not re.match(r"\d-", pathlib.Path(path).name):
+                yield f"{path}:1: begins with no number, by which its folder is applied in order"
+            if "generateName" in (ROOT / path).read_text():
+                yield f"{path}:1: generateName cannot be applied"
+
+
 def check_mutations_apply():
     """Planted bugs (./dev mutate) name lines of the engine; who changes such a line changes its mutation."""
     yield from mutate.check()
 
 
 RULES = [check_layering, check_no_cycles, check_heavy_includes, check_engine_purity, check_engine_hash_order, check_lengths, check_pragma_once,
-         check_tests_do_not_sleep, check_no_foreign_traces, check_documents, check_mutations_apply]
+         check_tests_do_not_sleep, check_no_foreign_traces, check_documents, check_commands_are_described, check_examples_apply_in_order,
+         check_mutations_apply]
 
 
 def main():

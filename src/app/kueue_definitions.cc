@@ -8,6 +8,7 @@
 #include "api/crd_manifest.h"
 #include "api/registry.h"
 #include "app/in_process_transport.h"
+#include "install/manifests.h"
 #include "json/json.h"
 #include "kube/client.h"
 
@@ -33,20 +34,24 @@ std::string hash_of(const json::Value& document) {
   return text;
 }
 
+// As an installation by `kubectl apply --server-side` would: with its values and under its name, so
+// that one that is applied here later finds nothing to take over.
 Result<void> install(kube::Client& client, json::Value definition) {
   const std::string hash = hash_of(definition);
   definition.at_path({"metadata", "annotations", kDefinitionHash}) = hash;
   const kube::ObjectKey key{"", std::string(definition.get_string({"metadata", "name"}))};
   Result<json::Value> held = client.get(definitions(), key);
-  if (!held.ok()) {
-    if (held.error().code != ErrorCode::kNotFound) return std::move(held).error();
-    KUEUE_TRY(client.create(definitions(), "", definition));
-    return {};
+  if (!held.ok() && held.error().code != ErrorCode::kNotFound) return std::move(held).error();
+  if (held.ok()) {
+    if (held->get_string({"metadata", "annotations", kDefinitionHash}) == hash) return {};
+    // Whoever wrote the one of before owns nothing of this one.
+    const json::Value nobody = json::Value::object(
+        {{"metadata",
+          json::Value::object({{"managedFields", json::Value::array({json::Value::object()})}})}});
+    KUEUE_TRY(client.patch(definitions(), key, kube::PatchType::kMerge, nobody));
   }
-  if (held->get_string({"metadata", "annotations", kDefinitionHash}) == hash) return {};
-  definition.at_path({"metadata", "resourceVersion"}) =
-      held->get_string({"metadata", "resourceVersion"});
-  KUEUE_TRY(client.update(definitions(), definition));
+  KUEUE_TRY(client.patch(definitions(), key, kube::PatchType::kApply, definition,
+                         {.field_manager = kInstaller, .force = true}));
   return {};
 }
 
@@ -76,7 +81,7 @@ Result<void> install_kueue_definitions(apiserver::Server& server) {
       make_in_process_transport(
           server, {.user = "system:apiserver", .groups = {"system:masters"}, .extra = {}}),
       "kueue");
-  const std::vector<json::Value> wanted = api::crd_manifests();
+  KUEUE_ASSIGN(const std::vector<json::Value> wanted, install::objects({}, "crds"));
   for (const json::Value& definition : wanted) KUEUE_TRY(install(client, definition));
   for (const json::Value& definition : wanted) {
     for (int waited_ms = 0; !established(client, definition); ++waited_ms) {

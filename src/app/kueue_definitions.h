@@ -8,6 +8,9 @@
 
 namespace kueue::app {
 
+// The field manager of what an installation would apply: kubectl's, as most are made with it.
+inline constexpr const char* kInstaller = "kubectl";
+
 // Creates or updates the eleven CRDs and waits until their kinds are served.
 Result<void> install_kueue_definitions(apiserver::Server& server);
 

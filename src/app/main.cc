@@ -8,6 +8,7 @@
 
 #include "app/connect.h"
 #include "app/manager_command.h"
+#include "app/outside_explanation.h"
 #include "app/replay.h"
 #include "app/up.h"
 #include "cli/commands.h"
@@ -51,6 +52,7 @@ int main(int argc, char** argv) {
   };
   hooks.up = kueue::app::run_up;
   hooks.manager = kueue::app::run_manager;
+  hooks.explain = kueue::app::explain_from_outside;
   hooks.replay = kueue::app::run_replay;
   return kueue::cli::run(arguments, hooks, terminal);
 }

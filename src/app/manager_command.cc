@@ -137,9 +137,10 @@ class ManagerProcess {
   }
   // From now on the servers use what the Secret holds.
   void keep_certificates();
+  // `setting` decides the address; errors name it.
   Result<std::unique_ptr<net::HttpServer>> listen(
-      const BindAddress& address, std::optional<net::ServerTls> tls, wire::Handler& handler,
-      std::function<Result<net::ServerTls>()> reload = {});
+      const char* setting, const BindAddress& address, std::optional<net::ServerTls> tls,
+      wire::Handler& handler, std::function<Result<net::ServerTls>()> reload = {});
 
   ManagerSetup setup_;
   std::mutex policy_mutex_;
@@ -170,8 +171,8 @@ class ManagerProcess {
 };
 
 Result<std::unique_ptr<net::HttpServer>> ManagerProcess::listen(
-    const BindAddress& address, std::optional<net::ServerTls> tls, wire::Handler& handler,
-    std::function<Result<net::ServerTls>()> reload) {
+    const char* setting, const BindAddress& address, std::optional<net::ServerTls> tls,
+    wire::Handler& handler, std::function<Result<net::ServerTls>()> reload) {
   net::ServerOptions options;
   options.address = address.host;
   options.port = address.port;
@@ -180,8 +181,12 @@ Result<std::unique_ptr<net::HttpServer>> ManagerProcess::listen(
   options.tls_reload = std::move(reload);
   options.body_limit = 16u << 20;  // an AdmissionReview holds old and new object
   options.log = [log = log_](const std::string& line) { log.info(line); };
-  return net::HttpServer::listen(&handler == metrics_handler_.get() ? slow_loop_ : loop_,
-                                 std::move(options), handler);
+  auto server = net::HttpServer::listen(&handler == metrics_handler_.get() ? slow_loop_ : loop_,
+                                        std::move(options), handler);
+  if (server.ok()) return server;
+  Error error = std::move(server).error();
+  error.message = std::string(setting) + " of the Configuration: " + error.message;
+  return error;
 }
 
 Result<void> ManagerProcess::listen_health() {
@@ -197,7 +202,8 @@ Result<void> ManagerProcess::listen_health() {
   health_handler_ = std::make_unique<HealthHandler>(path("livenessEndpointName", "/healthz"),
                                                     path("readinessEndpointName", "/readyz"),
                                                     [this] { return manager_->ready(); });
-  KUEUE_ASSIGN(health_, listen(*address, std::nullopt, *health_handler_));
+  KUEUE_ASSIGN(health_,
+               listen("health.healthProbeBindAddress", *address, std::nullopt, *health_handler_));
   return {};
 }
 
@@ -217,7 +223,8 @@ Result<void> ManagerProcess::listen_metrics(const config::ManagerOptions& flags)
       [this] { return manager_->metrics_text() + process_metrics_text(); }, std::move(authorizer));
   metrics_handler_->serve_state([this] { return manager_->state_dump(); },
                                 make_token_authorizer(transport_, "/debug/state"));
-  KUEUE_ASSIGN(metrics_, listen(*address, std::move(tls), *metrics_handler_));
+  KUEUE_ASSIGN(metrics_,
+               listen("metrics.bindAddress", *address, std::move(tls), *metrics_handler_));
   return {};
 }
 
@@ -238,14 +245,15 @@ Result<void> ManagerProcess::listen_webhooks(const config::ManagerOptions& flags
     // Until the Secret is read; nobody trusts it.
     KUEUE_ASSIGN(net::ServerTls first, self_signed("kueue-webhook-service"));
     own_certificate_.emplace().serving = {.cert_pem = first.cert_pem, .key_pem = first.key_pem};
-    KUEUE_ASSIGN(webhooks_, listen(address, std::move(first), *webhook_handler_));
+    KUEUE_ASSIGN(webhooks_, listen("webhook.port", address, std::move(first), *webhook_handler_));
     return {};
   }
   auto tls = read_cert_dir(folder, policy());
   if (!tls.ok())
     return make_error(ErrorCode::kUnavailable, "webhook.certDir: " + tls.error().message);
   auto reload = [this, folder] { return read_cert_dir(folder, policy()); };
-  KUEUE_ASSIGN(webhooks_, listen(address, *std::move(tls), *webhook_handler_, std::move(reload)));
+  KUEUE_ASSIGN(webhooks_, listen("webhook.port", address, *std::move(tls), *webhook_handler_,
+                                 std::move(reload)));
   return {};
 }
 
@@ -275,7 +283,11 @@ Result<void> ManagerProcess::listen_visibility() {
   visibility_ = std::make_unique<VisibilityServer>(
       client_, *webhook_executor_, *visibility_source_, ":" + std::to_string(options.port),
       [log = log_](const std::string& line) { log.info(line); });
-  return visibility_->listen(loop_, std::move(options));
+  const auto listening = visibility_->listen(loop_, std::move(options));
+  if (listening.ok()) return {};
+  Error error = listening.error();
+  error.message = "visibilityServer.bindPort of the Configuration: " + error.message;
+  return error;
 }
 
 void ManagerProcess::keep_certificates() {
@@ -358,7 +370,7 @@ Result<void> ManagerProcess::listen_debug() {
       parse_bind_address("pprofBindAddress", setup_.document.get_string({"pprofBindAddress"})));
   if (!address) return {};
   debug_handler_ = std::make_unique<DebugHandler>(*manager_, *webhook_executor_);
-  KUEUE_ASSIGN(debug_, listen(*address, std::nullopt, *debug_handler_));
+  KUEUE_ASSIGN(debug_, listen("pprofBindAddress", *address, std::nullopt, *debug_handler_));
   return {};
 }
 
@@ -447,6 +459,10 @@ int run_manager(std::span<const std::string> arguments, cli::Terminal& terminal)
   }
   const Logger log("setup");
   for (const std::string& warning : setup->warnings) log.info(warning);
+  // On the level that no setting hides: whoever counts on it has to know.
+  for (const ErrorCause& one : setup->not_built)
+    log.error("The Configuration asks for what is not there yet; the rest runs without it",
+              one.message, {{"field", one.field}});
 
   net::Loop signals;
   std::atomic<bool> lost_lease{false};

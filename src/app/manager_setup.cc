@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "cli/kubeconfig.h"
@@ -11,6 +12,8 @@
 
 namespace kueue::app {
 namespace {
+
+constexpr const char* kNotValid = "the Configuration is not valid";
 
 std::string host_name() {
   char name[256] = "";
@@ -73,6 +76,35 @@ void apply_flags(const config::ManagerOptions& flags, controllers::Options* opti
                                       flags.annotations_to_copy.begin(),
                                       flags.annotations_to_copy.end());
   options->engine.retry_batch = flags.requeue_batch_period;
+}
+
+// All that stands against the file, in place of the first thing that was found.
+Error all_faults(const config::ManagerOptions& flags, Error first) {
+  const auto text = cli::read_file(flags.config);
+  if (!text.ok()) return first;
+  const config::Checked checked = config::check(*text, flags.feature_gates);
+  const bool placed = std::any_of(checked.faults.begin(), checked.faults.end(),
+                                  [](const config::Fault& fault) { return fault.line > 0; });
+  if (!placed) return first;
+  Error error = make_error(first.code, flags.config + ": " + kNotValid);
+  for (const config::Fault& fault : checked.faults) {
+    const std::string line = fault.line > 0 ? " (line " + std::to_string(fault.line) + ")" : "";
+    error.causes.push_back({"FieldValueInvalid", fault.message + line, fault.field});
+  }
+  return error;
+}
+
+// The gates of a flag as they would stand in the Configuration; others judge them.
+json::Value gates_of(std::string_view flag) {
+  json::Value gates = json::Value::object();
+  while (!flag.empty()) {
+    const std::string_view item = flag.substr(0, flag.find(','));
+    flag.remove_prefix(std::min(item.size() + 1, flag.size()));
+    const size_t equal = item.find('=');
+    if (equal != std::string_view::npos)
+      gates[item.substr(0, equal)] = item.substr(equal + 1) == "true";
+  }
+  return json::Value::object({{"featureGates", std::move(gates)}});
 }
 
 // Fields whose change is put in force without a new start, with all below them.
@@ -154,13 +186,16 @@ void take_over(const json::Value& from, std::string_view path, json::Value* to) 
 }  // namespace
 
 Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags) {
-  KUEUE_ASSIGN(config::Loaded loaded, config::load_file(flags.config));
-  KUEUE_ASSIGN(const FeatureGates gates,
-               config::effective_gates(flags.feature_gates, loaded.document));
+  auto found = config::load_file(flags.config);
+  if (!found.ok()) return all_faults(flags, std::move(found).error());
+  config::Loaded& loaded = *found;
+  const auto given = config::effective_gates(flags.feature_gates, loaded.document);
+  if (!given.ok()) return all_faults(flags, given.error());
+  const FeatureGates& gates = *given;
   if (auto causes = config::validate(loaded.document, gates); !causes.empty()) {
-    Error error = make_error(ErrorCode::kInvalid, "the Configuration is not valid");
+    Error error = make_error(ErrorCode::kInvalid, kNotValid);
     error.causes = std::move(causes);
-    return error;
+    return all_faults(flags, std::move(error));
   }
   ManagerSetup setup;
   KUEUE_ASSIGN(setup.options, controllers::options_from(loaded.configuration, gates));
@@ -172,6 +207,9 @@ Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags) {
   setup.rate = rate_of(flags.config, loaded.document);
   setup.document = std::move(loaded.document);
   setup.warnings = std::move(loaded.warnings);
+  setup.not_built = std::move(loaded.not_built);
+  for (ErrorCause& one : config::not_built(gates_of(flags.feature_gates)))
+    setup.not_built.push_back({one.reason, one.message, "--feature-gates"});
   return setup;
 }
 

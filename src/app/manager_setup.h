@@ -22,9 +22,11 @@ struct ManagerSetup {
   Rate rate;             // only when the file sets clientConnection
   json::Value document;  // the defaulted Configuration
   std::vector<std::string> warnings;
+  std::vector<ErrorCause> not_built;  // what is asked for and is left out: field and message
 };
 
-// Every violation of the Configuration is one cause. Flags win over the file.
+// Every violation of the Configuration, of its shape as of its values, is one cause and names its
+// line. Flags win over the file.
 Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags);
 // tls of the Configuration, for every port that speaks TLS.
 net::TlsPolicy tls_policy_of(const json::Value& document);

@@ -28,7 +28,6 @@
 #include "net/http_transport.h"
 #include "standins/standins.h"
 #include "webhooks/handler.h"
-#include "webhooks/manifests.h"
 
 namespace kueue::app {
 namespace {
@@ -76,6 +75,8 @@ struct Playground::Parts {
   PlaygroundOptions options;
   std::string url;
   bool stopped = false;
+  bool kubeconfig_written = false;
+  std::vector<std::string> warnings;
   std::unique_ptr<FolderLock> lock;
   Credentials credentials;
   std::shared_ptr<WebhookTransports> webhooks = std::make_shared<WebhookTransports>();
@@ -113,7 +114,8 @@ struct Playground::Parts {
 
 Result<void> Playground::Parts::open_folder() {
   KUEUE_TRY(check_kubeconfig(options.kubeconfig));
-  if (!options.data_dir.empty()) {
+  // In memory the folder is not used: somebody else may.
+  if (!options.memory) {
     KUEUE_ASSIGN(lock, FolderLock::take(options.data_dir));
   }
   KUEUE_ASSIGN(credentials,
@@ -156,7 +158,9 @@ Result<void> Playground::Parts::listen() {
   }
   if (!result.ok()) {
     Error error = std::move(result).error();
-    if (options.port > 0) error.message += "; --port 0 takes any free one";
+    if (options.port > 0)
+      error.message += " (--port " + std::to_string(options.port) +
+                       "); give another --port, --port 0 takes any free one";
     return error;
   }
   http = *std::move(result);
@@ -192,6 +196,8 @@ Result<void> Playground::Parts::make_manager() {
   flags.config = options.config_path;
   auto setup = load_manager_setup(flags);
   if (!setup.ok()) return make_error(setup.error().code, describe_error(setup.error()));
+  warnings = setup->warnings;
+  for (const ErrorCause& one : setup->not_built) warnings.push_back(one.field + ": " + one.message);
   controllers::ManagerDeps deps;
   deps.options = setup->options;
   deps.client = manager_client;
@@ -224,8 +230,7 @@ Result<void> Playground::Parts::start_manager() {
 
 // What leads requests to the manager, or without manager its removal: nobody would answer.
 Result<void> Playground::Parts::install_webhooks() {
-  std::vector<json::Value> routes = {webhooks::mutating_configuration({}),
-                                     webhooks::validating_configuration({})};
+  KUEUE_ASSIGN(std::vector<json::Value> routes, install::objects({}, "webhooks"));
   KUEUE_ASSIGN(std::vector<json::Value> visible, install::objects({}, "visibility"));
   for (json::Value& one : visible)
     if (one.get_string({"kind"}) == "APIService") routes.push_back(std::move(one));
@@ -237,7 +242,7 @@ Result<void> Playground::Parts::install_webhooks() {
     const kube::ObjectKey key{"", std::string(one.get_string({"metadata", "name"}))};
     if (manager && (kind != "APIService" || visibility_handler)) {
       const auto applied = manager_client->patch(resource, key, kube::PatchType::kApply, one,
-                                                 {.field_manager = "kueue-up", .force = true});
+                                                 {.field_manager = kInstaller, .force = true});
       if (!applied.ok()) return applied.error();
     } else if (auto removed = manager_client->remove(resource, key);
                !removed.ok() && removed.error().code != ErrorCode::kNotFound) {
@@ -284,7 +289,9 @@ Result<void> Playground::Parts::write_kubeconfig() {
   if (slash != std::string::npos && slash > 0) {
     KUEUE_TRY(make_folders(options.kubeconfig.substr(0, slash)));
   }
-  return write_file_atomically(options.kubeconfig, cli::write_kubeconfig(config));
+  KUEUE_TRY(write_file_atomically(options.kubeconfig, cli::write_kubeconfig(config)));
+  kubeconfig_written = true;
+  return {};
 }
 
 void Playground::Parts::stop() {
@@ -316,6 +323,8 @@ void Playground::Parts::stop() {
   note("API server");
   loop.stop();
   second_loop.stop();
+  // It leads nowhere now, and another start makes another one.
+  if (options.memory && kubeconfig_written) (void)remove_kubeconfig(options.kubeconfig).ok();
 }
 
 Playground::Playground(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -327,6 +336,8 @@ void Playground::stop() { parts_->stop(); }
 const std::string& Playground::url() const { return parts_->url; }
 
 const PlaygroundOptions& Playground::options() const { return parts_->options; }
+
+const std::vector<std::string>& Playground::warnings() const { return parts_->warnings; }
 
 Result<std::unique_ptr<Playground>> Playground::start(PlaygroundOptions options) {
   auto parts = std::make_unique<Parts>();

@@ -9,14 +9,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
 namespace kueue::app {
 
 struct PlaygroundOptions {
-  std::string data_dir;    // "" with `memory`: no folder at all
-  bool memory = false;     // nothing stored but, with a data_dir, certificates
+  std::string data_dir;    // not used with `memory`
+  bool memory = false;     // nothing stored; the kubeconfig is removed at the end
   std::string kubeconfig;  // written last, when everything is ready
   std::string address = "127.0.0.1";
   int port = -1;  // -1: 6443, or any free one when that is taken; 0: any
@@ -40,6 +41,8 @@ class Playground {
 
   const std::string& url() const;
   const PlaygroundOptions& options() const;
+  // What its user should know of the Configuration: "integrations.frameworks[1]: ... not there".
+  const std::vector<std::string>& warnings() const;
 
  private:
   struct Parts;

@@ -9,10 +9,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "api/registry.h"
 #include "app/connect.h"
 #include "app/data_dir.h"
 #include "app/manager_endpoints.h"
 #include "cli/kubeconfig.h"
+#include "install/manifests.h"
 #include "json/json.h"
 #include "kube/client.h"
 #include "net/certs.h"
@@ -92,6 +94,55 @@ TEST(Playground, WithManagerAndInMemory) {
   EXPECT_TRUE(client.get(hooks, {"", "kueue-validating-webhook-configuration"}).ok());
   const kube::Resource queues{"kueue.x-k8s.io", "v1beta1", "clusterqueues", "ClusterQueue", false};
   EXPECT_TRUE(client.list(queues, "").ok());
+}
+
+// What a user applies over it, with kubectl's name or another, meets no conflict.
+TEST(Playground, AnInstallationAppliesOverIt) {
+  const TempFolder folder;
+  PlaygroundOptions options = quiet(folder);
+  options.memory = true;
+  options.manager = true;
+  auto playground = Playground::start(options);
+  ASSERT_TRUE(playground.ok()) << playground.error().message;
+  kube::Client client = client_of(options);
+  const std::vector<json::Value> objects = install::objects({}).value();
+  for (const char* manager : {"kubectl", "helm", "kubectl"}) {
+    for (const json::Value& object : objects) {
+      const auto* info =
+          api::find_kind(object.get_string({"apiVersion"}), object.get_string({"kind"}));
+      ASSERT_NE(info, nullptr);
+      // Their rules get a default, so that a second manager conflicts on any server.
+      if (std::string_view(manager) == "helm" && info->kind.ends_with("WebhookConfiguration"))
+        continue;
+      const kube::ObjectKey key{std::string(object.get_string({"metadata", "namespace"})),
+                                std::string(object.get_string({"metadata", "name"}))};
+      const auto applied = client.patch(kube::Resource::of(*info), key, kube::PatchType::kApply,
+                                        object, {.field_manager = manager, .force = false});
+      EXPECT_TRUE(applied.ok()) << manager << ": " << info->kind << " " << key.to_string() << ": "
+                                << applied.error().message;
+    }
+  }
+  const kube::Resource queues{"kueue.x-k8s.io", "v1beta1", "clusterqueues", "ClusterQueue", false};
+  EXPECT_TRUE(client.list(queues, "").ok());
+}
+
+// In memory the folder is free for others, and nothing is left in it.
+TEST(Playground, InMemoryItLocksNoFolder) {
+  const TempFolder folder;
+  const PlaygroundOptions kept = quiet(folder);
+  auto first = Playground::start(kept);
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  PlaygroundOptions options = kept;
+  options.memory = true;
+  options.kubeconfig = folder.path + "/data/kubeconfig-memory";
+  {
+    auto second = Playground::start(options);
+    ASSERT_TRUE(second.ok()) << second.error().message;
+    EXPECT_TRUE(client_of(options).list(kNodes, "").ok());
+    EXPECT_TRUE(client_of(kept).list(kNodes, "").ok());
+  }
+  EXPECT_FALSE(std::filesystem::exists(options.kubeconfig));
+  EXPECT_TRUE(std::filesystem::exists(kept.kubeconfig));
 }
 
 TEST(Playground, PendingWorkloadsThroughTheAggregator) {

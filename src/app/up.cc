@@ -24,16 +24,30 @@ std::string absolute(const std::string& path) {
   return getcwd(folder, sizeof folder) == nullptr ? path : std::string(folder) + "/" + path;
 }
 
+// Of this program, when a shell would not find it there by itself.
+std::string own_folder() {
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+  if (n <= 0) return "";
+  const std::string_view program(path, static_cast<size_t>(n));
+  const std::string_view folder = program.substr(0, program.rfind('/'));
+  for (const char* usual : {"/bin", "/usr/bin", "/usr/local/bin"})
+    if (folder == usual) return "";
+  return std::string(folder);
+}
+
 PlaygroundOptions options_of(const cli::Arguments& arguments) {
   PlaygroundOptions options;
   options.memory = arguments.is_set("memory");
   options.data_dir = arguments.text("data-dir");
   options.kubeconfig = arguments.text("kubeconfig");
-  const bool needs_folder = !options.memory || options.kubeconfig.empty();
-  if (options.data_dir.empty() && needs_folder) options.data_dir = cli::default_data_dir();
+  if (options.data_dir.empty()) options.data_dir = cli::default_data_dir();
   while (options.data_dir.size() > 1 && options.data_dir.ends_with('/'))
     options.data_dir.pop_back();
-  if (options.kubeconfig.empty()) options.kubeconfig = options.data_dir + "/kubeconfig";
+  // What is kept in the folder has a kubeconfig of its own there.
+  if (options.kubeconfig.empty())
+    options.kubeconfig =
+        options.data_dir + (options.memory ? cli::kMemoryKubeconfig : cli::kKubeconfig);
   options.data_dir = absolute(options.data_dir);
   options.kubeconfig = absolute(options.kubeconfig);
   options.address = arguments.text("address");
@@ -91,12 +105,15 @@ std::string greeting(const Playground& playground, bool colours) {
   out += options.memory ? "Nothing is stored: all is gone when it ends.\n"
                         : "Everything is kept in " + options.data_dir + ".\n";
   out += options.manager ? "" : "Without manager: nothing is queued or admitted.\n";
-  out += "\nIn another terminal:\n  export KUBECONFIG=" + options.kubeconfig + "\n";
+  out += "\nIn another terminal:\n";
+  if (const std::string folder = own_folder(); !folder.empty())
+    out += "  export PATH=" + folder + ":$PATH\n";
+  out += "  export KUBECONFIG=" + options.kubeconfig + "\n";
   out +=
       "  kubectl get nodes                     (or: kueue get nodes)\n"
       "  kubectl apply -f FILE                 (or: kueue apply -f FILE)\n"
       "  kubectl get workloads -A -w           (or: kueue get workloads -A -w)\n"
-      "  kueue describe workload NAME          why it waits\n"
+      "  kueue explain workload NAME           why it waits, what would help, when it starts\n"
       "\nCtrl-C ends it.\n";
   return out;
 }
@@ -125,6 +142,8 @@ int run_up(const cli::Arguments& arguments, cli::Terminal& terminal) {
   }
   signal.ready();
   terminal.out(greeting(**playground, terminal.colours()));
+  for (const std::string& warning : (*playground)->warnings())
+    terminal.err(cli::yellow("warning", terminal.colours()) + ": " + warning + "\n");
   signal.wait();
   terminal.out("Stopping.\n");
   (*playground)->stop();

@@ -1,6 +1,7 @@
 // The commands that talk to a cluster. Each prints to the terminal and returns the exit code.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,9 @@ struct Context {
   Cluster& cluster;
   const Arguments& arguments;
   Terminal& terminal;
+  // Hooks::explain for this cluster; may be empty.
+  std::function<Result<json::Value>(const std::string& namespace_, const std::string& name)>
+      explain = {};
 };
 
 int run_get(const Context& context);
@@ -54,9 +58,10 @@ struct Document {
   json::Value value;
   std::string where;  // "queues.yaml, document 2"
 };
-// Reads every -f: files, folders (*.yaml, *.yml, *.json, sorted), "-". Lists are taken apart.
+// Reads every -f: files, folders (*.yaml, *.yml, *.json, sorted; with `recursive` those below too),
+// "-". Lists are taken apart.
 Result<std::vector<Document>> read_documents(const std::vector<std::string>& paths,
-                                             Terminal& terminal);
+                                             Terminal& terminal, bool recursive);
 
 // TYPE NAME.., TYPE/NAME.. taken apart: types with no name mean all objects.
 struct Target {

@@ -150,7 +150,8 @@ int each_document(const Context& context, const std::vector<Document>& documents
 }
 
 Result<std::vector<Document>> documents_of(const Context& context) {
-  auto documents = read_documents(context.arguments.list("filename"), context.terminal);
+  auto documents = read_documents(context.arguments.list("filename"), context.terminal,
+                                  context.arguments.is_set("recursive"));
   if (documents.ok() && documents->empty()) {
     return make_error(ErrorCode::kInvalid, "no objects passed to " + std::string("the command"));
   }

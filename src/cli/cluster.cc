@@ -198,8 +198,13 @@ Result<ResourceType> Cluster::find_type(const std::string& word) {
     names.push_back(type.plural);
     names.push_back(type.singular);
   }
+  // What people of Kueue type; its CRD's own short name is kwl.
+  if (wanted == "wl")
+    for (const ResourceType& type : *all)
+      if (type.preferred && type.plural == "workloads" && type.group == "kueue.x-k8s.io")
+        return type;
   std::string near = nearest(wanted, names);
-  // "wl" for "kwl": too short for a measure of nearness.
+  // "kw" for "kwl": too short for a measure of nearness.
   for (const ResourceType& type : *all) {
     for (const std::string& name : type.short_names) {
       const bool inside = wanted.size() > 1 && name.find(wanted) != std::string::npos;

@@ -55,7 +55,7 @@ class Cluster {
   Result<std::string> request_text(const std::string& path);
 
   // By what a user types: plural, singular, short name or kind, also "jobs.batch" and
-  // "jobs.v1.batch". kNotFound with the nearest name.
+  // "jobs.v1.batch"; "wl" is a Workload. kNotFound with the nearest name.
   Result<ResourceType> find_type(const std::string& word);
   // Every type of a category ("all"), or the one type, for a comma-separated word.
   Result<std::vector<ResourceType>> find_types(const std::string& words);

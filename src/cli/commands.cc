@@ -26,6 +26,10 @@ constexpr Flag kFilename{.name = "filename",
                          .kind = FlagKind::kList,
                          .value_name = "FILE",
                          .help = "File, folder of manifests, or - for standard input."};
+constexpr Flag kRecursive{.name = "recursive",
+                          .letter = 'R',
+                          .kind = FlagKind::kBool,
+                          .help = "Of folders also the manifests in folders below."};
 constexpr Flag kSelector{.name = "selector",
                          .letter = 'l',
                          .value_name = "LABELS",
@@ -60,10 +64,13 @@ constexpr Flag kUpFlags[] = {
     {.name = "data-dir",
      .value_name = "DIR",
      .help = "Where everything is kept (default ~/.local/share/kueue)."},
-    {.name = "memory", .kind = FlagKind::kBool, .help = "Keep nothing on disk but the kubeconfig."},
+    {.name = "memory",
+     .kind = FlagKind::kBool,
+     .help = "Keep nothing on disk but the kubeconfig, while it runs."},
     {.name = "kubeconfig",
      .value_name = "FILE",
-     .help = "Written when everything is ready (default DIR/kubeconfig)."},
+     .help = "Written when everything is ready (default DIR/kubeconfig, or DIR/kubeconfig-memory "
+             "with --memory)."},
     {.name = "address",
      .value_name = "IP",
      .fallback = "127.0.0.1",
@@ -118,6 +125,7 @@ constexpr Flag kGetFlags[] = {
 constexpr Flag kDescribeFlags[] = {kSelector, kAll};
 constexpr Flag kApplyFlags[] = {
     kFilename,
+    kRecursive,
     {.name = "force-conflicts",
      .kind = FlagKind::kBool,
      .help = "Take over fields that others own."},
@@ -125,9 +133,10 @@ constexpr Flag kApplyFlags[] = {
     kDryRun,
     kPlainOutput,
 };
-constexpr Flag kCreateFlags[] = {kFilename, kFieldManager, kDryRun, kPlainOutput};
+constexpr Flag kCreateFlags[] = {kFilename, kRecursive, kFieldManager, kDryRun, kPlainOutput};
 constexpr Flag kDeleteFlags[] = {
     kFilename,
+    kRecursive,
     kSelector,
     kAll,
     {.name = "all", .kind = FlagKind::kBool, .help = "Every object of the type."},
@@ -311,14 +320,20 @@ constexpr Command kCommands[] = {
      .max_arguments = 2},
     {.name = "lint",
      .summary = "Check an installation, its queues and quotas, and explain what is wrong",
-     .text = "With -f only the objects in the files are looked at, before they are applied.",
+     .text =
+         "With -f only the objects in the files are looked at, before they are applied; folders "
+         "with all below.",
      .examples = "  kueue lint\n  kueue lint -o json --fail-on=error\n  kueue lint -f queues/",
      .flags = kLintFlags,
      .max_arguments = 0},
     {.name = "config",
      .arguments = "check FILE | defaults [FILE] | explain [FIELD]",
      .summary = "Check the manager's Configuration, show its defaults, or document a field",
-     .examples = "  kueue config check config.yaml\n  kueue config explain waitForPodsReady",
+     .text =
+         "check says everything at once, with lines, and what of it this program cannot do yet. "
+         "- reads standard\ninput.",
+     .examples = "  kueue config check config.yaml\n  kueue config defaults > config.yaml\n"
+                 "  kueue config explain waitForPodsReady",
      .flags = kConfigFlags,
      .min_arguments = 1,
      .max_arguments = 2,
@@ -364,15 +379,16 @@ std::string overview() {
   return out + "\n'kueue COMMAND --help' tells more about a command.\n";
 }
 
-int run_version(const Arguments& arguments, Cluster* cluster, Terminal& terminal) {
+// `problem`: why there is no server to ask, "" when there is one or nobody wants to know.
+int run_version(const Arguments& arguments, Cluster* cluster, std::string problem,
+                Terminal& terminal) {
   json::Value versions = json::Value::object({{"clientVersion", KUEUE_VERSION}});
-  int code = kOk;
   if (cluster != nullptr) {
     auto server = cluster->request("GET", "/version");
     if (server.ok()) {
       versions["serverVersion"] = *std::move(server);
     } else {
-      code = fail(terminal, server.error());
+      problem = server.error().message;
     }
   }
   const std::string format = arguments.text("output");
@@ -385,22 +401,32 @@ int run_version(const Arguments& arguments, Cluster* cluster, Terminal& terminal
     const std::string_view server = versions.get_string({"serverVersion", "gitVersion"});
     if (!server.empty()) terminal.out("server: Kubernetes " + std::string(server) + "\n");
   }
-  return code;
+  // The client's version was asked for too, and is there: no failure.
+  if (!problem.empty()) terminal.err("server: unreachable: " + problem + "\n");
+  return kOk;
 }
 
 int run_on_cluster(const Command& command, const Arguments& arguments, const Hooks& hooks,
                    Terminal& terminal) {
   const auto config = find_cluster(arguments.text("kubeconfig"), arguments.text("context"));
-  if (command.name == "version" && !config.ok() && config.error().code == ErrorCode::kNotFound &&
-      !arguments.given("kubeconfig")) {
-    return run_version(arguments, nullptr, terminal);  // no server to ask is no failure
+  const bool version = command.name == "version";
+  if (version && !config.ok()) {
+    // No server to ask: that is nothing to tell unless one was named.
+    const bool named = arguments.given("kubeconfig") || arguments.given("context");
+    return run_version(arguments, nullptr, named ? config.error().message : "", terminal);
   }
   if (!config.ok()) return fail(terminal, config.error());
   auto transport = hooks.connect(*config);
+  if (!transport.ok() && version)
+    return run_version(arguments, nullptr, transport.error().message, terminal);
   if (!transport.ok()) return fail(terminal, transport.error());
   Cluster cluster(*std::move(transport),
                   config->namespace_.empty() ? "default" : config->namespace_);
-  const Context context{cluster, arguments, terminal};
+  Context context{cluster, arguments, terminal};
+  if (hooks.explain)
+    context.explain = [&](const std::string& ns, const std::string& workload) {
+      return hooks.explain(*config, ns, workload);
+    };
   if (command.name == "get") return run_get(context);
   if (command.name == "explain") return run_explain_object(context);
   if (command.name == "describe") return run_describe(context);
@@ -408,7 +434,7 @@ int run_on_cluster(const Command& command, const Arguments& arguments, const Hoo
   if (command.name == "create") return run_create(context);
   if (command.name == "delete") return run_delete(context);
   if (command.name == "lint") return run_lint(context);
-  return run_version(arguments, &cluster, terminal);
+  return run_version(arguments, &cluster, "", terminal);
 }
 
 }  // namespace
@@ -462,7 +488,8 @@ int run(std::span<const std::string> arguments, const Hooks& hooks, Terminal& te
   if (name == "install") return run_install(*parsed, terminal);
   if (name == "completion") return run_completion(*parsed, terminal);
   if (name == "lint" && parsed->given("filename")) return run_lint_files(*parsed, terminal);
-  if (name == "version" && parsed->is_set("client")) return run_version(*parsed, nullptr, terminal);
+  if (name == "version" && parsed->is_set("client"))
+    return run_version(*parsed, nullptr, "", terminal);
   return run_on_cluster(*command, *parsed, hooks, terminal);
 }
 

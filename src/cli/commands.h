@@ -10,6 +10,7 @@
 #include "cli/args.h"
 #include "cli/kubeconfig.h"
 #include "cli/terminal.h"
+#include "json/value.h"
 #include "wire/http.h"
 
 namespace kueue::cli {
@@ -26,6 +27,10 @@ struct Hooks {
   // raw.
   std::function<int(const Arguments& arguments, Terminal& terminal)> up;
   std::function<int(std::span<const std::string> arguments, Terminal& terminal)> manager;
+  // The explanation of a Workload of this cluster, made from its objects when no manager gives one.
+  std::function<Result<json::Value>(const kube::ClientConfig& config, const std::string& namespace_,
+                                    const std::string& name)>
+      explain;
   // A dumped engine state, decided again.
   std::function<int(const Arguments& arguments, Terminal& terminal)> replay;
 };

@@ -13,6 +13,7 @@
 
 #include "base/age.h"
 #include "cli/cluster.h"
+#include "cli/explanation.h"
 #include "cli/table.h"
 #include "json/json.h"
 #include "kube/fake_transport.h"
@@ -178,7 +179,8 @@ TEST_F(CommandLine, GetErrors) {
   EXPECT_EQ(run_line({"get", "worklods"}), kFailed);
   EXPECT_NE(terminal_.err_text.find("did you mean \"workloads\"?"), std::string::npos)
       << terminal_.err_text;
-  EXPECT_EQ(run_line({"get", "wl"}), kFailed);
+  EXPECT_EQ(run_line({"get", "wl", "x", "--ignore-not-found"}), kOk) << terminal_.err_text;
+  EXPECT_EQ(run_line({"get", "kw"}), kFailed);
   EXPECT_NE(terminal_.err_text.find("did you mean \"kwl\"?"), std::string::npos)
       << terminal_.err_text;
   EXPECT_EQ(error_text(make_error(ErrorCode::kUnavailable,
@@ -426,7 +428,8 @@ TEST_F(CommandLine, Config) {
   };
   EXPECT_EQ(check("waitForPodsReady: {timeout: 5m}\n"), kOk);
   EXPECT_EQ(check("metrics:\n  bindAddres: ':1'\n"), kFailed);
-  EXPECT_NE(terminal_.err_text.find("line 4"), std::string::npos) << terminal_.err_text;
+  EXPECT_NE(terminal_.err_text.find(":4: metrics.bindAddres: "), std::string::npos)
+      << terminal_.err_text;
   terminal_.err_text.clear();
   EXPECT_EQ(check("leaderElection: {}\nvisibilityServer:\n  bindPort: 70000\n"), kFailed);
   EXPECT_NE(terminal_.err_text.find("check.yaml:5: visibilityServer.bindPort: "), std::string::npos)
@@ -437,6 +440,25 @@ TEST_F(CommandLine, Config) {
   EXPECT_EQ(run_line({"config", "defaults"}, false), kOk);
   EXPECT_NE(terminal_.out_text.find("bindAddress: :8443"), std::string::npos);
   EXPECT_EQ(run_line({"config", "chek"}, false), kUsage);
+  // All at once, from standard input; what is not there yet is a warning.
+  terminal_.err_text.clear();
+  terminal_.input =
+      "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nwebhook: {port: abc}\n"
+      "integrations: {frameworks: [pod, nope]}\nhealt: {}\n";
+  EXPECT_EQ(run_line({"config", "check", "-"}, false), kFailed);
+  for (const char* one :
+       {"standard input:3: webhook.port: must be a whole number, not the text \"abc\"\n",
+        "standard input:4: integrations.frameworks[1]: Unsupported value: \"nope\"",
+        "standard input:4: warning: integrations.frameworks[0]: \"pod\" is not there yet",
+        "standard input:5: healt: unknown field; did you mean \"health\"?\n"})
+    EXPECT_NE(terminal_.err_text.find(one), std::string::npos) << one << terminal_.err_text;
+  terminal_.err_text.clear();
+  EXPECT_EQ(run_line({"config", "defaults", "-"}, false), kFailed);
+  EXPECT_EQ(terminal_.err_text.find("Error from server"), std::string::npos);
+  terminal_.input = "# nothing\n";
+  terminal_.out_text.clear();
+  EXPECT_EQ(run_line({"config", "check", "-"}, false), kOk);
+  EXPECT_NE(terminal_.out_text.find("valid, but it says nothing"), std::string::npos);
 }
 
 TEST_F(CommandLine, Explain) {
@@ -505,6 +527,154 @@ TEST_F(CommandLine, ExplainsWorkloads) {
         "ownerReferences":[{"kind":"ClusterQueue","name":"owner"}]}}]})");
   EXPECT_EQ(run_line({"explain", "cq", "owner"}), kOk) << terminal_.err_text;
   EXPECT_EQ(run_line({"explain", "cq", "other"}), kFailed);
+}
+
+// Without an API that explains it is worked out by the program itself, and said so.
+TEST_F(CommandLine, ExplainsWithoutAManager) {
+  hooks_.explain = [](const kube::ClientConfig&, const std::string& ns,
+                      const std::string& name) -> Result<json::Value> {
+    return json::Value::object(
+        {{"state", "Pending"},
+         {"metadata", json::Value::object({{"namespace", ns}, {"name", name}})},
+         {"start", json::Value::object({{"never", "too much"}})},
+         {"podSets", json::Value::array({json::Value::object(
+                         {{"podSet", "main"}, {"flavors", json::Value::array()}})})}});
+  };
+  answer("GET /apis/kueue.x-k8s.io/v1beta2/namespaces/work/workloads/x", R"({"kind":"Workload"})");
+  EXPECT_EQ(run_line({"explain", "workload", "x"}), kOk) << terminal_.err_text;
+  EXPECT_NE(terminal_.err_text.find("worked out from the objects"), std::string::npos);
+  EXPECT_NE(
+      terminal_.out_text.find("Starts:     never with the present quota and flavors: too much\n"),
+      std::string::npos)
+      << terminal_.out_text;
+  // A list with nothing in it has no title.
+  EXPECT_EQ(terminal_.out_text.find("Flavors, in"), std::string::npos) << terminal_.out_text;
+}
+
+TEST_F(CommandLine, ExplainNamesPodsWithoutNode) {
+  answer("GET /apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/work/workloads/w/explanation",
+         R"({"metadata":{"name":"w","namespace":"work"},"state":"Admitted","summary":"in q"})");
+  answer("GET /apis/kueue.x-k8s.io/v1beta2/namespaces/work/workloads/w",
+         R"({"metadata":{"name":"w","ownerReferences":[{"kind":"Job","uid":"u"}]}})");
+  std::string pods;
+  for (const char* name : {"b", "a", "c"})
+    pods += std::string(pods.empty() ? "" : ",") + R"({"metadata":{"name":")" + name +
+            R"(","ownerReferences":[{"uid":")" + (*name == 'c' ? "other" : "u") +
+            R"("}]},"status":{"conditions":[{"type":"PodScheduled","status":"False",
+            "reason":"Unschedulable","message":"0/4 nodes"}]}})";
+  answer("GET /api/v1/namespaces/work/pods", R"({"items":[)" + pods + "]}");
+  EXPECT_EQ(run_line({"explain", "workload", "w"}), kOk) << terminal_.err_text;
+  EXPECT_NE(
+      terminal_.out_text.find("Pods:       2 have no node: Unschedulable: 0/4 nodes (a, ...)\n"),
+      std::string::npos)
+      << terminal_.out_text;
+  EXPECT_EQ(run_line({"explain", "workload", "w", "-o", "json"}), kOk);
+  EXPECT_NE(terminal_.out_text.find("\"podsWithoutNode\""), std::string::npos);
+}
+
+// Each line within the terminal, each word still there.
+TEST(ExplanationText, IsAsWideAsTheTerminal) {
+  std::string message, cut;
+  for (int i = 0; i < 60; ++i) message += (i == 0 ? "" : " ") + ("word" + std::to_string(i));
+  const json::Value document = json::Value::object(
+      {{"metadata", json::Value::object({{"namespace", "work"}, {"name", "w"}})},
+       {"state", "Pending"},
+       {"summary", message},
+       {"changes", json::Value::array({json::Value(message)})},
+       {"historySince", format_time(system_clock().now())},
+       {"history",
+        json::Value::array({json::Value::object({{"time", format_time(system_clock().now())},
+                                                 {"what", "Waits"},
+                                                 {"message", message}})})}});
+  const auto words = [](const std::string& text) {
+    std::vector<std::string> out;
+    for (size_t at = 0; (at = text.find("word", at)) != std::string::npos; ++at)
+      out.push_back(text.substr(at, text.find_first_of(" \n", at) - at));
+    return out;
+  };
+  for (const size_t width : {40u, 80u, 133u}) {
+    const std::string text = explanation_text(document, false, width);
+    size_t longest = 0;
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = text.find('\n', at);
+      longest = std::max(longest, end - at);
+      at = end + 1;
+    }
+    EXPECT_LE(longest, width) << text;
+    EXPECT_EQ(words(text), words(explanation_text(document, false, 0)));
+    EXPECT_NE(text.find("It goes back to"), std::string::npos);
+  }
+}
+
+// What stands between a job and its Workload.
+TEST_F(CommandLine, ExplainsWhyThereIsNoWorkload) {
+  answer("GET /apis", R"({"kind":"APIGroupDiscoveryList","items":[
+      {"metadata":{"name":"batch"},"versions":[{"version":"v1","resources":[{"resource":"jobs",
+        "responseKind":{"kind":"Job"},"scope":"Namespaced","singularResource":"job","verbs":["get","list"]}]}]},
+      {"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[{"resource":"deployments",
+        "responseKind":{"kind":"Deployment"},"scope":"Namespaced","singularResource":"deployment",
+        "verbs":["get","list"]}]}]}]})");
+  answer("GET /apis/kueue.x-k8s.io/v1beta2/namespaces/work/workloads", R"({"items":[]})");
+  const std::string lease =
+      "GET /apis/coordination.k8s.io/v1/namespaces/kueue-system/leases/c1f6bfd2.kueue.x-k8s.io";
+  const auto leads = [&](Duration ago) {
+    answer(lease, R"({"spec":{"holderIdentity":"m","leaseDurationSeconds":15,"renewTime":")" +
+                      format_micro_time(system_clock().now() - ago) + R"("}})");
+  };
+  const auto says = [&](const char* object, const std::string& text, const char* type = "job") {
+    const std::string path = std::string(type) == "job" ? "batch/v1/namespaces/work/jobs/j"
+                                                        : "apps/v1/namespaces/work/deployments/j";
+    if (object != nullptr) answer("GET /apis/" + path, object);
+    terminal_.err_text.clear();
+    EXPECT_EQ(run_line({"explain", type, "j"}), kFailed);
+    EXPECT_NE(terminal_.err_text.find(text), std::string::npos) << terminal_.err_text;
+  };
+  leads(Duration::seconds(1));
+  answer("GET /apis/batch/v1/jobs", R"({"items":[{"metadata":{"name":"j","namespace":"other"}}]})");
+  says(nullptr, "there is no job.batch/j in namespace work; there is one in namespace other (-n)");
+  says(R"({"metadata":{},"spec":{}})",
+       "the label kueue.x-k8s.io/queue-name is missing, so it runs");
+  says(R"({"metadata":{},"spec":{"suspend":true}})", "whoever suspended it has to resume it");
+  constexpr const char* kQueued =
+      R"({"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"q"}},"spec":{"suspend":true}})";
+  says(kQueued, "the manager has made none yet, or does not manage namespace work");
+  says(R"({"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"q"}},"spec":{}})",
+       "it runs without quota");
+  says(R"({"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"q"}},
+           "status":{"conditions":[{"type":"Complete","status":"True"}]}})",
+       "it has ended");
+  says(R"({"metadata":{"ownerReferences":[{"controller":true,"kind":"CronJob","name":"c"}]}})",
+       "it belongs to CronJob c");
+  says(R"({"metadata":{}})", "jobs of kind Deployment are not managed by this program yet",
+       "deployment");
+  leads(Duration::seconds(100));
+  says(kQueued, "no manager leads: m renewed its Lease 100s ago for the last time");
+  answers_.erase(lease);
+  says(kQueued, "no manager has ever led");
+}
+
+TEST_F(CommandLine, VersionWithoutServer) {
+  hooks_.connect = [](const kube::ClientConfig&) -> Result<std::shared_ptr<wire::Transport>> {
+    return make_error(ErrorCode::kUnavailable, "Connection refused");
+  };
+  EXPECT_EQ(run_line({"version"}), kOk);
+  EXPECT_TRUE(terminal_.out_text.starts_with("kueue ")) << terminal_.out_text;
+  EXPECT_EQ(terminal_.err_text, "server: unreachable: Connection refused\n");
+}
+
+TEST_F(CommandLine, FoldersBelowAreReadWhenAsked) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "kueue-below";
+  std::filesystem::create_directories(folder / "a" / "b");
+  std::ofstream(folder / "a" / "b" / "q.yaml")
+      << "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: l}\n"
+         "spec: {clusterQueue: none}\n";
+  EXPECT_EQ(run_line({"lint", "-f", folder.string()}, false), kFailed);
+  EXPECT_NE(terminal_.out_text.find("missing-cluster-queue"), std::string::npos)
+      << terminal_.out_text << terminal_.err_text;
+  EXPECT_EQ(run_line({"apply", "-f", folder.string()}), kFailed);
+  EXPECT_NE(terminal_.err_text.find("--recursive looks into those below"), std::string::npos)
+      << terminal_.err_text;
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Arguments, Forms) {

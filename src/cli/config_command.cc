@@ -2,51 +2,56 @@
 #include "cli/actions.h"
 #include "cli/kubeconfig.h"
 #include "config/config.h"
-#include "config/yaml_lines.h"
 #include "json/json.h"
 
 namespace kueue::cli {
 namespace {
 
-// Everything a manager would refuse at its start; the causes with their lines.
-int check(const std::string& file, const std::string& gates_flag, Terminal& terminal) {
-  const auto text = read_file(file);
+Result<std::string> read_text(const std::string& file, Terminal& terminal) {
+  return file == "-" ? Result<std::string>(terminal.read_input()) : read_file(file);
+}
+
+void print(const std::string& file, std::string_view word, const std::vector<config::Fault>& faults,
+           Terminal& terminal) {
+  std::string out;
+  for (const config::Fault& fault : faults)
+    out += file + ":" + (fault.line > 0 ? std::to_string(fault.line) + ":" : "") + " " +
+           std::string(word) + (fault.field.empty() ? "" : fault.field + ": ") + fault.message +
+           "\n";
+  if (!out.empty()) terminal.err(out);
+}
+
+// Everything a manager would refuse at its start, and what it would leave out.
+int check(const std::string& name, const std::string& gates_flag, Terminal& terminal) {
+  const auto text = read_text(name, terminal);
   if (!text.ok()) return fail(terminal, text.error());
-  const auto loaded = config::load(*text);
-  if (!loaded.ok()) {
-    terminal.err(file + ": " + loaded.error().message + "\n");
-    return kFailed;
-  }
-  for (const std::string& warning : loaded->warnings)
-    terminal.err(file + ": warning: " + warning + "\n");
-  const auto gates = config::effective_gates(gates_flag, loaded->document);
-  std::vector<ErrorCause> causes;
-  if (gates.ok()) {
-    causes = config::validate(loaded->document, *gates);
-  } else {
-    causes = gates.error().causes;
-    if (causes.empty())
-      causes.push_back({.reason = "", .message = gates.error().message, .field = ""});
-  }
-  for (const ErrorCause& cause : causes) {
-    const size_t line = cause.field.empty() ? 0 : config::line_of(*text, cause.field);
-    terminal.err(file + ":" + (line > 0 ? std::to_string(line) + ":" : "") + " " +
-                 (cause.field.empty() ? "" : cause.field + ": ") + cause.message + "\n");
-  }
-  if (!causes.empty()) return kFailed;
-  terminal.out(file + ": valid\n");
+  const std::string file = name == "-" ? "standard input" : name;
+  const config::Checked checked = config::check(*text, gates_flag);
+  print(file, "", checked.faults, terminal);
+  print(file, "warning: ", checked.warnings, terminal);
+  if (!checked.faults.empty()) return kFailed;
+  terminal.out(file + ": valid" +
+               (checked.empty ? ", but it says nothing: everything has its default, which 'kueue "
+                                "config defaults' shows"
+                : checked.warnings.empty() ? ""
+                                           : ", with warnings") +
+               "\n");
   return kOk;
 }
 
 int defaults(const std::vector<std::string>& words, Terminal& terminal) {
   std::string text;
-  if (words.size() > 1) {
-    const auto read = read_file(words[1]);
+  const std::string name = words.size() > 1 ? words[1] : "";
+  if (!name.empty()) {
+    const auto read = read_text(name, terminal);
     if (!read.ok()) return fail(terminal, read.error());
     text = *read;
   }
   const auto loaded = config::load(text);
-  if (!loaded.ok()) return fail(terminal, loaded.error());
+  if (!loaded.ok()) {
+    print(name == "-" ? "standard input" : name, "", config::check(text).faults, terminal);
+    return kFailed;
+  }
   terminal.out(json::write_yaml(loaded->document));
   return kOk;
 }

@@ -54,7 +54,8 @@ Result<std::vector<Victim>> victims_of(const Context& context) {
   std::vector<Victim> result;
   if (context.arguments.given("filename")) {
     KUEUE_ASSIGN(const auto documents,
-                 read_documents(context.arguments.list("filename"), context.terminal));
+                 read_documents(context.arguments.list("filename"), context.terminal,
+                                context.arguments.is_set("recursive")));
     for (const Document& document : documents) {
       const std::string name(document.value.get_string({"metadata", "name"}));
       auto type =

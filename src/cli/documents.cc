@@ -15,20 +15,40 @@ bool is_manifest(const std::string& name) {
   return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
 }
 
-Result<std::vector<std::string>> files_of(const std::string& path) {
+bool is_folder(const std::string& path) {
   struct stat info{};
-  if (path == "-" || stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
-    return std::vector{path};
-  std::vector<std::string> files;
-  DIR* folder = opendir(path.c_str());
-  if (folder == nullptr) return make_error(ErrorCode::kUnavailable, path + ": cannot be read");
-  while (const dirent* entry = readdir(folder)) {
-    if (is_manifest(entry->d_name)) files.push_back(path + "/" + entry->d_name);
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// Manifests of a folder, sorted by name; with `depth` above 0 also those of folders in it.
+Result<void> add_manifests(const std::string& folder, int depth, std::vector<std::string>* out) {
+  DIR* opened = opendir(folder.c_str());
+  if (opened == nullptr) return make_error(ErrorCode::kUnavailable, folder + ": cannot be read");
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(opened))
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  closedir(opened);
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    const std::string path = folder + "/" + name;
+    if (is_folder(path)) {
+      if (depth > 0) KUEUE_TRY(add_manifests(path, depth - 1, out));
+    } else if (is_manifest(name)) {
+      out->push_back(path);
+    }
   }
-  closedir(folder);
-  std::sort(files.begin(), files.end());
+  return {};
+}
+
+Result<std::vector<std::string>> files_of(const std::string& path, bool recursive) {
+  constexpr int kDeepest = 32;  // folders may lead in circles
+  if (path == "-" || !is_folder(path)) return std::vector{path};
+  std::vector<std::string> files;
+  KUEUE_TRY(add_manifests(path, recursive ? kDeepest : 0, &files));
   if (files.empty()) {
-    return make_error(ErrorCode::kNotFound, path + ": no *.yaml, *.yml or *.json in this folder");
+    return make_error(ErrorCode::kNotFound,
+                      path + ": no *.yaml, *.yml or *.json in this folder" +
+                          (recursive ? "" : "; --recursive looks into those below it"));
   }
   return files;
 }
@@ -50,10 +70,10 @@ void take_apart(json::Value value, const std::string& where, std::vector<Documen
 }  // namespace
 
 Result<std::vector<Document>> read_documents(const std::vector<std::string>& paths,
-                                             Terminal& terminal) {
+                                             Terminal& terminal, bool recursive) {
   std::vector<Document> result;
   for (const std::string& path : paths) {
-    KUEUE_ASSIGN(const std::vector<std::string> files, files_of(path));
+    KUEUE_ASSIGN(const std::vector<std::string> files, files_of(path, recursive));
     for (const std::string& file : files) {
       std::string text;
       if (file == "-") {

@@ -1,150 +1,15 @@
 // kueue explain workload NAME: what the manager says about one Workload, as text or as it came.
-#include "base/age.h"
+#include <algorithm>
+#include <map>
+
 #include "cli/actions.h"
-#include "cli/table.h"
+#include "cli/explanation.h"
+#include "cli/lint.h"
 #include "json/json.h"
 #include "json/lists.h"
 
 namespace kueue::cli {
 namespace {
-
-std::string ago(std::string_view time) {
-  const auto parsed = parse_time(time);
-  return parsed.ok() ? human_duration(system_clock().now() - *parsed) : "<unknown>";
-}
-
-std::string in(std::string_view time) {
-  const auto parsed = parse_time(time);
-  if (!parsed.ok()) return std::string(time);
-  const Duration left = *parsed - system_clock().now();
-  return std::string(time) + (left.ns > 0 ? " (in " + human_duration(left) + ")" : " (now)");
-}
-
-std::string joined(const json::Array& texts, std::string_view between) {
-  std::string out;
-  for (const json::Value& text : texts)
-    out += (out.empty() ? "" : std::string(between)) + std::string(text.string_or(""));
-  return out;
-}
-
-void add_line(std::string_view title, const std::string& text, std::string& out) {
-  std::string line = std::string(title) + ":";
-  line.resize(std::max<size_t>(line.size() + 1, 12), ' ');
-  out += line + text + "\n";
-}
-
-void add_head(const json::Value& e, bool colours, std::string& out) {
-  const auto text = [&](std::string_view member) { return std::string(e.get_string({member})); };
-  add_line("Workload",
-           std::string(e.get_string({"metadata", "namespace"})) + "/" +
-               std::string(e.get_string({"metadata", "name"})),
-           out);
-  const std::string state = text("state");
-  add_line("State",
-           (state == "Admitted" || state == "Finished" ? green(state, colours)
-                                                       : yellow(state, colours)) +
-               ": " + text("summary"),
-           out);
-  std::string queue = text("localQueue");
-  if (!text("clusterQueue").empty()) queue += " -> ClusterQueue " + text("clusterQueue");
-  if (!queue.empty())
-    add_line("Queue", queue + ", priority " + std::to_string(e.get_int({"priority"})), out);
-  if (e.find("position") != nullptr) {
-    std::string place = std::to_string(e.get_int({"position", "clusterQueue"}) + 1) + " of " +
-                        std::to_string(e.get_int({"position", "waiting"})) + ", " +
-                        text("standing");
-    const json::Array& before = json::list_at(*e.find("position"), {"rightBefore"});
-    if (!before.empty()) place += "; right before it: " + joined(before, ", ");
-    add_line("Position", place, out);
-  }
-  if (const std::string_view at = e.get_string({"start", "at"}); !at.empty()) {
-    add_line("Starts",
-             in(at) + ": " + std::string(e.get_string({"start", "basis"})) + ", if " +
-                 std::string(e.get_string({"start", "assumes"})),
-             out);
-  } else if (const auto why = e.get_string({"start", "unknown"}); !why.empty()) {
-    add_line("Starts", "unknown: " + std::string(why), out);
-  }
-}
-
-void add_flavor(const json::Value& set, const json::Value& flavor, std::string& out) {
-  const auto text = [](const json::Value& from, std::string_view member) {
-    return std::string(from.get_string({member}));
-  };
-  const std::string failed = text(flavor, "firstFailure");
-  out += "  " + text(set, "podSet") + ", flavor " + text(flavor, "flavor") + ": " +
-         (failed.empty() ? "fits" : failed) + "\n";
-  for (const json::Value& quota : json::list_at(flavor, {"quota"})) {
-    out += "    " + text(quota, "resource") + ": wants " + text(quota, "requested") + ", " +
-           text(quota, "available") + " free of at most " + text(quota, "capacity");
-    std::string holders;
-    for (const json::Value& holder : json::list_at(quota, {"holders"})) {
-      holders += (holders.empty() ? "; held by " : ", ") + text(holder, "clusterQueue") + " " +
-                 text(holder, "used");
-      if (text(holder, "borrowed") != "0")
-        holders += " (" + text(holder, "borrowed") + " borrowed)";
-    }
-    out += holders + "\n";
-  }
-  for (const json::Value& victim : json::list_at(flavor, {"victims"}))
-    out += "    may preempt " + text(victim, "workload") + " (" + text(victim, "reason") + ")\n";
-  if (const std::string why = text(flavor, "whyNoPreemption"); !why.empty())
-    out += "    no preemption: " + why + "\n";
-  for (const json::Value& domain : json::list_at(flavor, {"domains"}))
-    out += "    room for " + std::to_string(domain.get_int({"pods"})) + " pods in " +
-           joined(json::list_at(domain, {"values"}), " ") + "\n";
-}
-
-void add_history(const json::Value& e, std::string& out) {
-  if (json::list_at(e, {"history"}).empty()) return;
-  out += "\nHistory";
-  if (const int64_t dropped = e.get_int({"historyDropped"}); dropped > 0)
-    out += " (" + std::to_string(dropped) + " older ones are no longer kept)";
-  out += ":\n";
-  std::vector<std::vector<std::string>> rows = {{"  Age", "What", "Message"}};
-  for (const json::Value& entry : json::list_at(e, {"history"})) {
-    const int64_t count = entry.get_int({"count"}, 1);
-    std::string age = "  " + ago(entry.get_string({"time"}));
-    if (count > 1)
-      age = "  " + ago(entry.get_string({"lastTime"})) + " (x" + std::to_string(count) + " over " +
-            ago(entry.get_string({"time"})) + ")";
-    std::string message(entry.get_string({"message"}));
-    if (const auto other = entry.get_string({"workload"}); !other.empty()) {
-      const bool victim = entry.get_string({"what"}) == "Preempted";
-      message = (victim ? "for " : "") + std::string(other) + ": " + message;
-    }
-    rows.push_back({age, std::string(entry.get_string({"what"})), message});
-  }
-  std::vector<size_t> widths;
-  out += format_rows(rows, &widths);
-}
-
-std::string text_of(const json::Value& e, bool colours) {
-  std::string out;
-  add_head(e, colours, out);
-  for (const json::Value& check : json::list_at(e, {"admissionChecks"})) {
-    std::string text =
-        std::string(check.get_string({"name"})) + " is " + std::string(check.get_string({"state"}));
-    for (const char* member : {"message", "problem"})
-      if (const auto more = check.get_string({member}); !more.empty())
-        text += ": " + std::string(more);
-    add_line("Check", text, out);
-  }
-  for (const json::Value& victim : json::list_at(e, {"preempting"}))
-    add_line("Preempting",
-             std::string(victim.get_string({"workload"})) + ", told to go " +
-                 ago(victim.get_string({"since"})) + " ago" +
-                 (victim.get_bool({"givenUp"}) ? ", given up on" : ""),
-             out);
-  if (!json::list_at(e, {"podSets"}).empty()) out += "\nFlavors, in the order they are tried:\n";
-  for (const json::Value& set : json::list_at(e, {"podSets"}))
-    for (const json::Value& flavor : json::list_at(set, {"flavors"})) add_flavor(set, flavor, out);
-  if (!json::list_at(e, {"changes"}).empty()) out += "\nWould help:\n";
-  for (const json::Value& change : json::list_at(e, {"changes"}))
-    out += "  - " + std::string(change.string_or("")) + "\n";
-  add_history(e, out);
-  return out;
-}
 
 std::string workload_path(const std::string& ns, const std::string& name) {
   std::string path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/" + ns + "/workloads";
@@ -167,10 +32,43 @@ Result<std::string> workload_of(const Context& context, const ResourceType& type
                                  one.get_string({"metadata", "creationTimestamp"}))
       newest = &one;
   }
-  if (newest == nullptr)
-    return make_error(ErrorCode::kNotFound, "there is no Workload of " + type.object_name(name) +
-                                                " in namespace " + namespace_of(context));
+  if (newest == nullptr) return why_no_workload(context, type, name);
   return std::string(newest->get_string({"metadata", "name"}));
+}
+
+// Adds which Pods of an admitted Workload have no node, and why. Without the right to list Pods
+// nothing is said.
+void add_pods_without_node(const Context& context, const json::Value& workload,
+                           json::Value& explanation) {
+  const json::Value* meta = workload.find("metadata");
+  if (meta == nullptr || json::list_at(*meta, {"ownerReferences"}).empty()) return;
+  const std::string owner(json::list_at(*meta, {"ownerReferences"})[0].get_string({"uid"}));
+  const auto pods =
+      context.cluster.request("GET", "/api/v1/namespaces/" + namespace_of(context) + "/pods",
+                              {{"fieldSelector", "status.phase=Pending"}});
+  if (!pods.ok()) return;
+  std::map<std::string, std::vector<std::string>> reasons;  // message -> Pods
+  for (const json::Value& pod : json::list_at(*pods, {"items"})) {
+    const json::Value* pod_meta = pod.find("metadata");
+    bool owned = false;
+    if (pod_meta != nullptr)
+      for (const json::Value& one : json::list_at(*pod_meta, {"ownerReferences"}))
+        owned |= one.get_string({"uid"}) == owner;
+    if (const std::string why = why_unscheduled(pod); owned && !why.empty())
+      reasons[why].emplace_back(name_of(pod));
+  }
+  if (reasons.empty()) return;
+  json::Array list;
+  int64_t total = 0;
+  for (auto& [message, names] : reasons) {
+    std::sort(names.begin(), names.end());
+    const auto count = static_cast<int64_t>(names.size());
+    total += count;
+    list.push_back(
+        json::Value::object({{"message", message}, {"count", count}, {"example", names.front()}}));
+  }
+  explanation["podsWithoutNode"] =
+      json::Value::object({{"count", total}, {"reasons", std::move(list)}});
 }
 
 Result<json::Value> explanation(const Context& context, const std::string& type_word,
@@ -183,16 +81,27 @@ Result<json::Value> explanation(const Context& context, const std::string& type_
   auto found =
       context.cluster.request("GET", "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/" + ns +
                                          "/workloads/" + name + "/explanation");
-  if (found.ok() ||
-      (found.error().code != ErrorCode::kNotFound && found.error().code != ErrorCode::kUnavailable))
+  const bool told = found.ok();
+  if (!told && found.error().code != ErrorCode::kNotFound &&
+      found.error().code != ErrorCode::kUnavailable)
     return found;
-  // No such Workload, or nobody who explains it?
-  KUEUE_ASSIGN([[maybe_unused]] const json::Value object,
-               context.cluster.request("GET", workload_path(ns, name)));
-  return make_error(ErrorCode::kUnavailable,
-                    "nobody explains it here: that takes a running manager of kueue-cpp with its "
-                    "visibility API (feature gate VisibilityOnDemand) behind the API server; "
-                    "kueue describe workload shows what the object says");
+  if (told && found->get_string({"state"}) != "Admitted") return found;
+  auto workload = context.cluster.request("GET", workload_path(ns, name));
+  if (!told) {
+    if (!workload.ok()) return workload;
+    // Nobody explains it there: no such API, a manager of another kind, or none at all.
+    if (!context.explain)
+      return make_error(ErrorCode::kUnavailable,
+                        "nobody explains it here: that takes a running manager of kueue-cpp with "
+                        "its visibility API (feature gate VisibilityOnDemand) behind the API "
+                        "server; kueue describe workload shows what the object says");
+    found = context.explain(ns, name);
+    if (!found.ok()) return found;
+    (*found)["explainedBy"] = "this program, from the objects";
+  }
+  if (workload.ok() && found->get_string({"state"}) == "Admitted")
+    add_pods_without_node(context, *workload, *found);
+  return found;
 }
 
 }  // namespace
@@ -223,7 +132,12 @@ int run_explain_object(const Context& context) {
   } else if (format == "yaml") {
     context.terminal.out(json::write_yaml(*found));
   } else {
-    context.terminal.out(text_of(*found, context.terminal.colours()));
+    if (found->find("explainedBy") != nullptr)
+      context.terminal.err(
+          "No manager answers here, so this is worked out from the objects as they are now; there "
+          "is no history.\n");
+    context.terminal.out(
+        explanation_text(*found, context.terminal.colours(), context.terminal.width()));
   }
   return kOk;
 }

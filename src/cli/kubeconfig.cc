@@ -1,9 +1,11 @@
 // Finding and writing kubeconfig files.
 #include "cli/kubeconfig.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "base/base64.h"
 #include "base/files.h"
@@ -29,12 +31,22 @@ Result<kube::ClientConfig> find_cluster(const std::string& path, const std::stri
   if (!path.empty() || !environment_variable("KUBECONFIG").empty()) {
     return kube::load_kubeconfig({.path = path, .context = context});
   }
-  const std::string candidates[] = {environment_variable("HOME") + "/.kube/config",
-                                    default_data_dir() + "/kubeconfig"};
-  for (const std::string& candidate : candidates) {
-    if (access(candidate.c_str(), F_OK) != 0) continue;
-    return kube::load_kubeconfig({.path = candidate, .context = context});
+  const std::string home = environment_variable("HOME") + "/.kube/config";
+  if (access(home.c_str(), F_OK) == 0)
+    return kube::load_kubeconfig({.path = home, .context = context});
+  std::string newest;
+  timespec written{};
+  for (const char* name : {kKubeconfig, kMemoryKubeconfig}) {
+    const std::string candidate = default_data_dir() + name;
+    struct stat info{};
+    if (stat(candidate.c_str(), &info) != 0) continue;
+    const bool newer = std::pair(info.st_mtim.tv_sec, info.st_mtim.tv_nsec) >
+                       std::pair(written.tv_sec, written.tv_nsec);
+    if (!newest.empty() && !newer) continue;
+    newest = candidate;
+    written = info.st_mtim;
   }
+  if (!newest.empty()) return kube::load_kubeconfig({.path = newest, .context = context});
   return make_error(ErrorCode::kNotFound,
                     "no kubeconfig: start a playground with 'kueue up', or give --kubeconfig");
 }

@@ -9,9 +9,13 @@
 
 namespace kueue::cli {
 
+// Of a playground, in its data folder; of the newest one that keeps nothing.
+inline constexpr const char* kKubeconfig = "/kubeconfig";
+inline constexpr const char* kMemoryKubeconfig = "/kubeconfig-memory";
+
 // `path` and `context` as given on the command line, "" when not. Without a path: $KUBECONFIG,
-// ~/.kube/config, the default data folder's kubeconfig, whichever is there first. kNotFound says
-// how to get one.
+// ~/.kube/config, whichever is there first, else of the playgrounds in the default data folder the
+// one that was started last. kNotFound says how to get one.
 Result<kube::ClientConfig> find_cluster(const std::string& path, const std::string& context);
 
 // Everything inline, one context named "kueue".

@@ -104,6 +104,8 @@ std::vector<Finding> lint(const Inventory& inventory) {
   std::vector<Finding> out;
   lint_queues(inventory, &out);
   lint_quota(inventory, &out);
+  lint_workloads(inventory, &out);
+  lint_leader(inventory, &out);
   if (inventory.installation) lint_installation(inventory, &out);
   std::sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
     return std::tie(a.severity, a.rule, a.object, a.field, a.message) <

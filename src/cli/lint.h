@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.h"
 #include "json/lists.h"
 
 namespace kueue::cli {
@@ -18,6 +19,8 @@ struct Inventory {
   std::map<std::string, std::vector<json::Value>, std::less<>> kinds;
   std::string namespace_ = "kueue-system";  // the installation's
   bool installation = true;                 // look at CRDs, webhooks and the manager too
+  bool own_conversion = false;  // a playground's server converts kueue's kinds by itself
+  Instant now;                  // what ages are told against
 
   bool has(std::string_view kind) const { return kinds.find(kind) != kinds.end(); }
   const std::vector<json::Value>& of(std::string_view kind) const;  // empty when absent
@@ -58,10 +61,15 @@ class RuleSet {
   std::vector<Finding>* out_;
 };
 
-// Parts of lint(), each appends. In lint_queues.cc, lint_quota.cc and lint_installation.cc.
+// Parts of lint(), each appends. In files of their names.
 void lint_queues(const Inventory& inventory, std::vector<Finding>* out);
 void lint_quota(const Inventory& inventory, std::vector<Finding>* out);
+void lint_workloads(const Inventory& inventory, std::vector<Finding>* out);
 void lint_installation(const Inventory& inventory, std::vector<Finding>* out);
+void lint_leader(const Inventory& inventory, std::vector<Finding>* out);
+
+// Why the scheduler finds no place for a Pod, "" when it has one or did not look yet.
+std::string why_unscheduled(const json::Value& pod);
 
 // "Kind/name" or "Kind/namespace/name".
 std::string object_label(std::string_view kind, const json::Value& object);

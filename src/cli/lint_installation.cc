@@ -6,6 +6,7 @@
 #include "api/crd_manifest.h"
 #include "api/registry.h"
 #include "base/base64.h"
+#include "cli/lease.h"
 #include "cli/lint.h"
 
 namespace kueue::cli {
@@ -82,7 +83,7 @@ class Rules : public RuleSet {
       add(Severity::kError, "crd-version", label, "spec.versions",
           "does not serve " + std::string(info.version) + ", the version this program works with",
           "kueue crds | kubectl apply --server-side -f -");
-    if (!api::needs_conversion(info.kind) || served.size() < 2) return;
+    if (all_.own_conversion || !api::needs_conversion(info.kind) || served.size() < 2) return;
     if (crd.get_string({"spec", "conversion", "strategy"}, "None") != "Webhook") {
       add(Severity::kError, "crd-conversion", label, "spec.conversion.strategy",
           "serves " + some_of(served) +
@@ -141,6 +142,24 @@ class Rules : public RuleSet {
           "calls port " + std::to_string(port) + " of Service " + ns + "/" + name +
               ", which has no such port",
           "make both agree");
+    const bool known = found->find_path({"spec", "selector"}) != nullptr;
+    if (known && all_.has("EndpointSlice") && !answered(ns, name))
+      add(Severity::kError, "unreachable-service", label, field + ".service",
+          "calls Service " + ns + "/" + name +
+              ", behind which no Pod is ready: every such call fails",
+          "kubectl -n " + ns + " get pods,endpointslices; see why the manager does not get ready");
+  }
+
+  // Somebody is ready behind the Service.
+  bool answered(const std::string& ns, const std::string& name) const {
+    for (const json::Value& slice : all_.of("EndpointSlice")) {
+      if (namespace_of(slice) != ns ||
+          slice.get_string({"metadata", "labels", "kubernetes.io/service-name"}) != name)
+        continue;
+      for (const json::Value& endpoint : json::list_at(slice, {"endpoints"}))
+        if (endpoint.get_bool({"conditions", "ready"}, true)) return true;
+    }
+    return false;
   }
 
   static bool ours(const json::Value& hook) {
@@ -213,12 +232,32 @@ class Rules : public RuleSet {
       add(Severity::kError, "manager-not-ready", label, "status.readyReplicas",
           "no replica of the manager is ready, of " + std::to_string(wanted),
           "kubectl -n " + all_.namespace_ + " describe pods");
+    else if (ready < wanted)
+      add(Severity::kWarning, "manager-not-ready", label, "status.readyReplicas",
+          std::to_string(ready) + " of " + std::to_string(wanted) +
+              " replicas of the manager are ready",
+          "kubectl -n " + all_.namespace_ + " describe pods");
   }
 
   std::set<std::string> authority_;
 };
 
 }  // namespace
+
+// Also of a playground: it may be up without a manager.
+void lint_leader(const Inventory& inventory, std::vector<Finding>* out) {
+  if (!inventory.has("Lease")) return;
+  const json::Value* lease = inventory.find("Lease", inventory.namespace_, kLeaseName);
+  const std::string problem = leader_problem(lease, inventory.now);
+  if (problem.empty()) return;
+  const std::string advice =
+      lease == nullptr ? "start a manager; one that runs without leaderElection has no Lease"
+                       : "start a manager, or see why it stopped; one that runs without "
+                         "leaderElection has no Lease";
+  out->push_back({lease == nullptr ? Severity::kWarning : Severity::kError, "no-leader",
+                  "Lease/" + inventory.namespace_ + "/" + std::string(kLeaseName), "",
+                  problem + "; nothing is queued or admitted", advice});
+}
 
 void lint_installation(const Inventory& inventory, std::vector<Finding>* out) {
   Rules(inventory, out).run();

@@ -240,6 +240,90 @@ TEST(Lint, WebhooksAndTheirAuthority) {
                    "warning webhook-twice MutatingWebhookConfiguration/old-kueue"}));
 }
 
+TEST(Lint, DeadInstallations) {
+  const char* service = R"(---
+{kind: Service, metadata: {name: other, namespace: kueue-system}, spec: {selector: {a: b}, ports: [{port: 443}]}}
+---
+{kind: ValidatingWebhookConfiguration, metadata: {name: kueue-v}, webhooks: [
+  {name: vjob.kb.io, clientConfig: {caBundle: "BUNDLE", service: {name: other, namespace: kueue-system}}}]}
+---
+{kind: EndpointSlice, metadata: {name: e, namespace: kueue-system, labels: {kubernetes.io/service-name: other}},
+  endpoints: [{conditions: {ready: READY}}]}
+)";
+  const std::string dead = "error unreachable-service ValidatingWebhookConfiguration/kueue-v";
+  for (const bool ready : {true, false}) {
+    const std::string text =
+        changed(changed(service, "READY", ready ? "true" : "false"), "BUNDLE", base64_encode(kPem));
+    EXPECT_EQ(rules_of(installation(kPem, text.c_str())), ready ? Rules{} : Rules{dead});
+  }
+  const std::string deployment = R"(---
+{kind: ValidatingWebhookConfiguration, metadata: {name: kueue-v}, webhooks: [{name: vjob.kb.io}]}
+---
+{kind: Deployment, metadata: {name: kueue-controller-manager, namespace: kueue-system}, spec: {replicas: 2},
+  status: {readyReplicas: READY}}
+)";
+  const std::string name = " manager-not-ready Deployment/kueue-system/kueue-controller-manager";
+  const auto with = [&](const char* ready) {
+    return rules_of(installation(kPem, changed(deployment, "READY", ready).c_str()));
+  };
+  EXPECT_EQ(with("0"), Rules{"error" + name});
+  EXPECT_EQ(with("1"), Rules{"warning" + name});
+  EXPECT_EQ(with("2"), Rules{});
+}
+
+TEST(Lint, NobodyLeads) {
+  const Instant now = parse_time("2026-01-01T00:10:00Z").value();
+  const auto with = [&](const std::string& spec) {
+    Inventory inventory = inventory_of(
+        spec.empty()
+            ? std::string(kGood)
+            : std::string(kGood) +
+                  "---\n{kind: Lease, metadata: {name: c1f6bfd2.kueue.x-k8s.io, namespace: "
+                  "kueue-system}, spec: " +
+                  spec + "}\n",
+        {"Lease"});
+    inventory.now = now;
+    return rules_of(inventory);
+  };
+  const std::string rule = " no-leader Lease/kueue-system/c1f6bfd2.kueue.x-k8s.io";
+  EXPECT_EQ(with(""), Rules{"warning" + rule});
+  EXPECT_EQ(with("{holderIdentity: m, renewTime: \"2026-01-01T00:09:50.000000Z\"}"), Rules{});
+  EXPECT_EQ(with("{holderIdentity: m, renewTime: \"2026-01-01T00:09:00.000000Z\"}"),
+            Rules{"error" + rule});
+  EXPECT_EQ(with("{holderIdentity: \"\", renewTime: \"2026-01-01T00:09:59.000000Z\"}"),
+            Rules{"error" + rule});
+}
+
+TEST(Lint, WorkloadsThatRunOrWaitInVain) {
+  const std::string text = std::string(kGood) + R"(---
+{kind: Workload, metadata: {name: runs, namespace: default, ownerReferences: [{uid: u}]}, status: {conditions: [
+  {type: Admitted, status: "True"}]}}
+---
+{kind: Pod, metadata: {name: p, namespace: default, ownerReferences: [{uid: u}]}, status: {conditions: [
+  {type: PodScheduled, status: "False", reason: REASON, message: no room}]}}
+---
+{kind: Workload, metadata: {name: huge, namespace: default}, spec: {queueName: l}, status: {conditions: [
+  {type: QuotaReserved, status: "False", reason: ExceedsMaxQuota, message: too much}]}}
+---
+{kind: Workload, metadata: {name: huge-2, namespace: default}, spec: {queueName: l}, status: {conditions: [
+  {type: QuotaReserved, status: "False", reason: ExceedsMaxQuota, message: too much}]}}
+---
+{kind: Workload, metadata: {name: patient, namespace: default}, spec: {queueName: l}, status: {conditions: [
+  {type: QuotaReserved, status: "False", reason: WaitingForQuota}]}}
+)";
+  const auto found = lint(inventory_of(changed(text, "REASON", "Unschedulable")));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].rule + " " + found[0].object, "admitted-cannot-run Workload/default/runs");
+  EXPECT_EQ(found[0].severity, Severity::kError);
+  EXPECT_EQ(found[0].message,
+            "holds its quota, but 1 of its Pods cannot be scheduled: Unschedulable: no room");
+  EXPECT_EQ(found[1].rule + " " + found[1].object, "waits-for-ever LocalQueue/default/l");
+  EXPECT_EQ(found[1].message,
+            "Workload huge and huge-2 asks for more than its ClusterQueue can ever have; of the "
+            "first: too much");
+  EXPECT_EQ(lint(inventory_of(changed(text, "REASON", "SchedulingGated"))).size(), 1u);
+}
+
 TEST(Lint, SaysOnceWhatHoldsOfManyFields) {
   const std::string hook =
       "{name: a.kb.io, clientConfig: {caBundle: \"\", service: {name: s, namespace: other}}}";
@@ -270,6 +354,9 @@ TEST(Lint, DefinitionsThatCannotConvert) {
   EXPECT_TRUE(has("error crd-version CustomResourceDefinition/cohorts.kueue.x-k8s.io"));
   EXPECT_TRUE(has("error missing-crd CustomResourceDefinition/clusterqueues.kueue.x-k8s.io"));
   EXPECT_FALSE(has("error missing-crd CustomResourceDefinition/workloads.kueue.x-k8s.io"));
+  inventory.own_conversion = true;
+  for (const std::string& rule : rules_of(inventory))
+    EXPECT_EQ(rule.find("crd-conversion"), std::string::npos) << rule;
 }
 
 }  // namespace

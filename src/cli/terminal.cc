@@ -2,6 +2,7 @@
 #include "cli/terminal.h"
 
 #include <errno.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -32,6 +33,11 @@ class SystemTerminal final : public Terminal {
     if (no_color != nullptr && no_color[0] != '\0') return false;
     const char* term = getenv("TERM");
     return term != nullptr && std::string_view(term) != "dumb";
+  }
+  size_t width() const override {
+    winsize size{};
+    if (isatty(1) == 0) return 0;
+    return ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
   }
   bool stopped() const override { return broken_.load(); }
 

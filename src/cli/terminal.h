@@ -1,6 +1,7 @@
 // Where a command's output goes. Real streams in the program, strings in tests.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,8 @@ class Terminal {
   // Colours are wanted on standard output: it is a terminal, NO_COLOR is unset and TERM is not
   // "dumb".
   virtual bool colours() const = 0;
+  // Columns of standard output, 0 when it is no terminal.
+  virtual size_t width() const { return 0; }
   // Somebody pressed Ctrl-C or the reader of our output has gone.
   virtual bool stopped() const = 0;
 };

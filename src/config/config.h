@@ -20,14 +20,33 @@ struct Loaded {
   json::Value document;               // the same, v1beta2, with defaults
   Extensions extensions;              // of further documents of the file
   std::vector<std::string> warnings;  // deprecated version or fields
+  std::vector<ErrorCause> not_built;  // see not_built()
 };
 
 // YAML or JSON; empty text is the default Configuration. Unknown fields, wrong types and other
-// kinds are kBadRequest errors that name path and, where it can be found, line; an unknown field
-// with a near name says so. Does not validate values: see validate().
+// kinds are kBadRequest errors that name path and, where it can be found, line, one cause for each
+// of them; an unknown field with a near name says so. Does not validate values: see validate().
 Result<Loaded> load(std::string_view text, std::string_view namespace_if_absent = {});
 // "" = no file: the default Configuration. kNotFound, kBadRequest.
 Result<Loaded> load_file(const std::string& path);
+
+// What stands against a Configuration, and where.
+struct Fault {
+  std::string field;  // "" = the whole text
+  std::string message;
+  size_t line = 0;  // of the member, or of the one around it; 0 = unknown
+};
+struct Checked {
+  std::vector<Fault> faults;    // what a manager would refuse; by line
+  std::vector<Fault> warnings;  // what it would start with all the same; by line
+  bool empty = false;           // the text says nothing: everything has its default
+};
+// Everything at once: shape, values, gates (`gates_flag` as in effective_gates()), extensions.
+Checked check(std::string_view text, std::string_view gates_flag = {});
+
+// What a file asks for that this program cannot do yet and therefore leaves out; field and message.
+// Of the file's own members, without defaults; either version.
+std::vector<ErrorCause> not_built(const json::Value& given);
 
 // Namespace of the service account this process runs under, or "kueue-system".
 std::string default_namespace();
@@ -54,5 +73,7 @@ Result<FeatureGates> effective_gates(std::string_view flag, const json::Value& v
 
 // Framework names that integrations.frameworks may hold, in Kueue's order.
 std::span<const std::string_view> known_frameworks();
+// Those of them that this program manages jobs of.
+std::span<const std::string_view> built_frameworks();
 
 }  // namespace kueue::config

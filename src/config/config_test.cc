@@ -10,8 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "api/registry.h"
 #include "config/flags.h"
-#include "config/yaml_lines.h"
 #include "json/json.h"
 
 namespace kueue::config {
@@ -214,18 +214,129 @@ TEST(Load, JunkAnywhere) {
   EXPECT_GT(loads, 50);
 }
 
-TEST(YamlLines, FindsMembers) {
-  const char* text =
-      "a: 1\nb:\n  c: 2\n  list:\n  - name: x\n    value: y\n  - name: z\n    deep:\n      er: "
-      "1\nd:\n  c: 3\n";
-  EXPECT_EQ(line_of(text, "a"), 1u);
-  EXPECT_EQ(line_of(text, "b.c"), 3u);
-  EXPECT_EQ(line_of(text, "d.c"), 11u);
-  EXPECT_EQ(line_of(text, "b.list[0].value"), 6u);
-  EXPECT_EQ(line_of(text, "b.list[1].name"), 7u);
-  EXPECT_EQ(line_of(text, "b.list[1].deep.er"), 9u);
-  EXPECT_EQ(line_of(text, "b.x"), 0u);
-  EXPECT_EQ(line_of("", "a"), 0u);
+std::vector<std::string> texts_of(const std::vector<Fault>& faults) {
+  std::vector<std::string> out;
+  for (const Fault& fault : faults)
+    out.push_back(std::to_string(fault.line) + " " + fault.field + ": " + fault.message);
+  return out;
+}
+
+constexpr const char* kHead = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+
+// Shape, values and gates in one go, in our words, each with its line.
+TEST(Check, SaysEverythingAtOnce) {
+  const std::string text = std::string(kHead) +
+                           "metrics:\n  bindAdress: x\n"
+                           "webhook: {port: \"9443\"}\n"
+                           "leaderElection: yes\n"
+                           "waitForPodsReady:\n  timeout: 5 minutes\n  blockAdmission: 1\n"
+                           "integrations:\n  frameworks: [batch/job, podd, 7]\n"
+                           "multiKueue:\n  gcInterval: -1s\n"
+                           "featureGates:\n  NoSuchGate: true\n"
+                           "resources:\n  transformations:\n  - input: a/b\n    strategy: Keep\n"
+                           "    outputs: {a/c: lots}\n";
+  const std::vector<std::string> wanted = {
+      "4 metrics.bindAdress: unknown field; did you mean \"bindAddress\"?",
+      "5 webhook.port: must be a whole number, not the text \"9443\"; write it without quotes",
+      "6 leaderElection: must be an object (fields below it), not true",
+      "8 waitForPodsReady.timeout: must be a time such as 30s, 5m or 1h30m, not the text \"5 "
+      "minutes\"",
+      "9 waitForPodsReady.blockAdmission: must be true or false, not the number 1",
+      "11 integrations.frameworks[2]: must be a text, not the number 7; write it in quotes",
+      "13 multiKueue.gcInterval: Invalid value: \"-1s\": must be greater than or equal to 0",
+      "20 resources.transformations[0].outputs.a/c: must be a quantity such as 500m, 2 or 4Gi, not "
+      "the text \"lots\"",
+  };
+  const std::vector<std::string> found = texts_of(check(text).faults);
+  for (const std::string& one : wanted)
+    EXPECT_NE(std::find(found.begin(), found.end(), one), found.end())
+        << one << "\n"
+        << ::testing::PrintToString(found);
+  const auto has = [&](std::string_view start) {
+    return std::any_of(found.begin(), found.end(),
+                       [&](const std::string& one) { return one.starts_with(start); });
+  };
+  EXPECT_TRUE(has("11 integrations.frameworks[1]: Unsupported value: \"podd\""));
+  EXPECT_TRUE(has("15 featureGates.NoSuchGate: "));
+  EXPECT_TRUE(has("19 resources.transformations[0].strategy: Unsupported value: \"Keep\""));
+  EXPECT_EQ(found.size(), wanted.size() + 3) << ::testing::PrintToString(found);
+}
+
+TEST(Check, HeadersAndText) {
+  EXPECT_EQ(texts_of(check("metrics: {bind: x}\n").faults),
+            (std::vector<std::string>{"0 apiVersion: Object 'apiVersion' is missing in the "
+                                      "Configuration",
+                                      "0 kind: Object 'Kind' is missing in the Configuration",
+                                      "1 metrics.bind: unknown field"}));
+  EXPECT_EQ(check("apiVersion: v1\nkind: ConfigMap\ndata: {}\n").faults.size(), 1u);
+  EXPECT_EQ(check("a: [").faults.size(), 1u);
+  EXPECT_EQ(check("[]").faults.size(), 1u);
+  EXPECT_TRUE(check("").empty);
+  EXPECT_TRUE(check("# nothing\n---\n").empty);
+  EXPECT_FALSE(check(kHead).empty);
+  EXPECT_TRUE(check(kHead).faults.empty());
+  const Checked extensions =
+      check(std::string(kHead) +
+            "---\napiVersion: config.kueue-cpp.dev/v1alpha1\nkind: Extensions\nbound: 1\n");
+  ASSERT_EQ(extensions.faults.size(), 1u);
+  EXPECT_TRUE(extensions.faults[0].message.starts_with("Extensions: bound: unknown field"));
+}
+
+// Whatever is asked for and is not there is named; the Configuration stays valid.
+TEST(Check, NamesWhatIsNotBuilt) {
+  std::string text = std::string(kHead) + "integrations:\n  frameworks:\n";
+  for (const std::string_view one : known_frameworks()) text += "  - " + std::string(one) + "\n";
+  text +=
+      "  externalFrameworks: [Job.v1.example.com]\nmultiKueue: {origin: here}\n"
+      "managedJobsNamespaceSelector: {matchLabels: {a: b}}\n"
+      "featureGates: {ElasticJobsViaWorkloadSlices: true, MultiKueue: true}\n";
+  const Checked checked = check(text);
+  EXPECT_TRUE(checked.faults.empty()) << ::testing::PrintToString(texts_of(checked.faults));
+  const auto found = texts_of(checked.warnings);
+  EXPECT_EQ(found.size(), known_frameworks().size() - built_frameworks().size() + 4);
+  EXPECT_EQ(found[0],
+            "6 integrations.frameworks[1]: \"deployment\" is not there yet: jobs of this kind are "
+            "neither held nor given quota");
+  EXPECT_EQ(load(text)->not_built.size(), found.size());
+  EXPECT_TRUE(load("")->not_built.empty());
+  // What `kueue config defaults` prints asks for nothing.
+  EXPECT_TRUE(load(json::write_yaml(load("")->document))->not_built.empty());
+  EXPECT_TRUE(
+      check(std::string(kHead) + "integrations: {frameworks: [batch/job]}").warnings.empty());
+}
+
+void undocumented(const schema::Type& type, const std::string& path,
+                  std::vector<std::string>* out) {
+  for (const schema::Field& field : type.fields) {
+    const std::string at = path + "." + std::string(field.name);
+    if (field.doc.empty() && field.type->doc.empty()) out->push_back(at);
+    const schema::Type* inner = &*field.type;
+    while (inner->element) inner = &*inner->element;
+    if (inner->kind == schema::Kind::kStruct && !inner->name.starts_with("io.k8s."))
+      undocumented(*inner, at, out);
+  }
+}
+
+// `kueue config explain` has something to say of each.
+TEST(Docs, EveryFieldHasOne) {
+  std::vector<std::string> without;
+  for (const char* version : {"v1beta1", "v1beta2"})
+    undocumented(*api::find_kind("config.kueue.x-k8s.io", version, "Configuration")->type, version,
+                 &without);
+  std::erase_if(without, [](const std::string& at) {
+    return at.ends_with(".apiVersion") || at.ends_with(".kind");
+  });
+  EXPECT_EQ(without, std::vector<std::string>());
+}
+
+TEST(Check, JunkAnywhereTakesNothingDown) {
+  const char* junk[] = {"null", "3", "true", "\"x\"", "[]", "{}", "[null]", "{\"a\":1}", "[[]]"};
+  const char* fields[] = {"namespace",   "webhook",       "metrics",          "integrations",
+                          "tls",         "multiKueue",    "featureGates",     "resources",
+                          "fairSharing", "health",        "waitForPodsReady", "apiVersion",
+                          "kind",        "leaderElection"};
+  for (const char* field : fields)
+    for (const char* bad : junk) (void)check(std::string(kHead) + field + ": " + bad + "\n");
 }
 
 }  // namespace

@@ -2,6 +2,10 @@
 // release.
 #include "controllers/manager.h"
 
+#include <set>
+
+#include "config/config.h"
+#include "controllers/runtime.h"
 #include "controllers/testing/manager_testing.h"
 
 namespace kueue::controllers {
@@ -27,6 +31,17 @@ TEST_F(ManagerTest, AdmitsAJobThatFitsAndStartsIt) {
   const json::Value* queue = api_.find("clusterqueues", "", "shared");
   EXPECT_EQ(queue->get_int({"status", "admittedWorkloads"}), 1);
   EXPECT_EQ(condition(queue, "Active"), "True/Ready: Can admit new workloads");
+}
+
+// What the Configuration calls built is what runs: the rest is told to its user.
+TEST_F(ManagerTest, RunsWhatTheConfigurationCallsBuilt) {
+  Options options;
+  for (const std::string_view each : config::known_frameworks()) options.frameworks.emplace(each);
+  start(std::move(options));
+  std::set<std::string_view> runs;
+  for (const auto& kind : manager_->runtime().kinds) runs.insert(kind->framework());
+  const auto built = config::built_frameworks();
+  EXPECT_EQ(runs, std::set<std::string_view>(built.begin(), built.end()));
 }
 
 TEST_F(ManagerTest, ASecondJobWaitsAndFollowsWhenTheFirstEnds) {

@@ -383,6 +383,7 @@ void Runtime::reload(const Options& given) {
 }
 
 void Runtime::start() {
+  journal.begin(context.now());
   stores.start();
   for (const auto& kind : kinds) kind->store().start();
   if (failure_recovery_) failure_recovery_->pods().start();

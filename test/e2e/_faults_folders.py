@@ -51,6 +51,22 @@ def port_in_use(args):
         port = taken.getsockname()[1]
         fails([args.kueue, "up", "--memory", f"--kubeconfig={work}/kubeconfig", f"--port={port}"], 1, str(port), "in use", "--port 0")
         check(not (work / "kubeconfig").exists(), "a kubeconfig of a server that never ran")
+        # A manager names the setting.
+        with _server.embedded(args.kueue, "--no-manager") as (kubeconfig, _, _):
+            (work / "config").write_text("apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nleaderElection: {leaderElect: false}\n"
+                                         f"webhook: {{host: 127.0.0.1, port: {port}}}\n")
+            fails([args.kueue, "manager", f"--config={work}/config", f"--kubeconfig={kubeconfig}"], 1, "webhook.port", str(port))
+
+
+def names_what_is_not_built(args):
+    """Frameworks that are not there yet: named when it starts, which it does all the same."""
+    with folder() as work:
+        (work / "config").write_text("apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+                                     "integrations: {frameworks: [batch/job, pod, statefulset]}\n")
+        with _server.embedded(args.kueue, f"--config={work}/config", "--nodes=none") as (_, _, log):
+            text = _server.wait_until(lambda: log.read_text() if "warning: " in log.read_text() else None, "the warnings")
+            for field, name in (("integrations.frameworks[1]", "pod"), ("integrations.frameworks[2]", "statefulset")):
+                check(f'{field}: "{name}" is not there yet' in text, f"{name} is not named: {text}")
 
 
 def newer_folder(args):
@@ -385,5 +401,5 @@ def bad_files_and_flags(args):
             fails([args.kueue, "manager", *flags], 1 if "gates" in flags[0] else 2, flags[0].lstrip("-").split("=")[0][:7])
 
 
-ALONE = [two_servers_on_one_folder, port_in_use, newer_folder, damaged_folder, damaged_certificates, disk_full_by_limit,
+ALONE = [two_servers_on_one_folder, port_in_use, names_what_is_not_built, newer_folder, damaged_folder, damaged_certificates, disk_full_by_limit,
          signals_under_load, signal_while_starting, bad_files_and_flags]

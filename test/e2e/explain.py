@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`kueue explain workload NAME`, as a command of its own and as the plug-in `kubectl kueue`: a job that holds the quota for a
-known time, one that waits for it, one that preempts it. Usage: explain.py --kueue BINARY"""
+known time, one that waits for it, one that preempts it; jobs that cannot run, never fit, have no Workload; a manager that was
+killed, and none at all. Usage: explain.py --kueue BINARY"""
 
 import argparse
 import json
@@ -15,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
 import _server  # noqa: E402
+import _tally  # noqa: E402
 
 QUEUES = """
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -84,6 +86,99 @@ class Session:
         return _server.wait_until(look, f"{job} to be {state}")
 
 
+def holds_waits_preempts(kueue):
+    with _server.embedded(kueue) as (kubeconfig, _, _), tempfile.TemporaryDirectory() as folder:
+        play(kueue, kubeconfig, folder)
+
+
+def cannot_run(kueue):
+    """An admitted job whose Pods have no node, and one that never fits: both are told, by explain and by lint."""
+    with _server.embedded(kueue) as (kubeconfig, _, _):
+        session = Session(kueue, kubeconfig)
+        session.do("apply", "-f", "-", given=QUEUES)
+        session.do("create", "-f", "-", given=JOB.replace("NAME", "astray").replace("LABELS", "").replace(
+            "restartPolicy: Never", "restartPolicy: Never\n      nodeSelector: {no: such-node}"))
+        session.explained("astray", "Admitted")
+
+        def told():
+            text = session.do("explain", "job", "astray")
+            return text if "Pods:       3 have no node: Unschedulable: " in text else None
+        _server.wait_until(told, "the Pods without node to be named")
+        session.do("create", "-f", "-", given=JOB.replace("NAME", "huge").replace("LABELS", "").replace("cpu: 1", "cpu: 2"))
+        huge = session.explained("huge", "Pending")
+        assert "maximum capacity (4)" in huge["start"]["never"], huge
+        assert "never with the present quota" in session.do("explain", "job", "huge")
+        lint = session.run("lint", "-o", "json")
+        rules = {found["rule"]: found["severity"] for found in json.loads(lint.stdout)["findings"]}
+        assert lint.returncode == 1 and rules.get("admitted-cannot-run") == "error", lint.stdout
+        assert rules.get("waits-for-ever") == "warning", lint.stdout
+        assert "notLookedAt" in json.loads(lint.stdout), lint.stdout
+
+
+def no_workload(kueue):
+    with _server.embedded(kueue) as (kubeconfig, _, _):
+        session = Session(kueue, kubeconfig)
+        session.do("apply", "-f", "-", given=QUEUES)
+        plain = JOB.replace("NAME", "plain").replace("LABELS", "").replace(", labels: {kueue.x-k8s.io/queue-name: main}", "")
+        session.do("create", "-f", "-", given=plain)
+        for words, text in ((("job", "plain"), "queue-name is missing"), (("job", "none"), "there is no job.batch/none"),
+                            (("job", "plain", "-n", "kube-system"), "there is one in namespace default")):
+            done = session.run("explain", *words)
+            assert done.returncode == 1 and text in done.stderr, (words, done.stderr)
+        missing = JOB.replace("NAME", "missing").replace("queue-name: main", "queue-name: mian").replace("LABELS", "")
+        session.do("create", "-f", "-", given=missing)
+        found = session.explained("missing", "Pending")
+        assert found["changes"] == ["create LocalQueue mian in namespace default, or name one that is there: main"], found
+        assert "Flavors, in" not in session.do("explain", "job", "missing")
+
+
+def after_kill(kueue):
+    """The history begins with the manager, and says so."""
+    with tempfile.TemporaryDirectory() as data:
+        with _server.embedded(kueue, memory=False, data_dir=data) as (kubeconfig, process, _):
+            session = Session(kueue, kubeconfig)
+            session.do("apply", "-f", "-", given=QUEUES)
+            session.job("holder")
+            assert "historySince" not in session.explained("holder", "Admitted")
+            process.kill()
+            process.wait()
+        with _server.embedded(kueue, memory=False, data_dir=data) as (kubeconfig, _, _):
+            session = Session(kueue, kubeconfig)
+            assert session.explained("holder", "Admitted")["historySince"]
+            assert "It goes back to the start of the manager" in session.do("explain", "job", "holder")
+
+
+WORKLOAD = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata: {name: by-hand, namespace: default}
+spec:
+  queueName: main
+  podSets:
+  - name: main
+    count: 5
+    template: {spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}}
+"""
+
+
+def without_manager(kueue):
+    """Nobody answers: it is worked out from the objects, nothing is written, and lint says that nobody leads."""
+    with _server.embedded(kueue, "--no-manager") as (kubeconfig, _, _):
+        session = Session(kueue, kubeconfig)
+        session.do("apply", "-f", "-", given=QUEUES)
+        session.do("create", "-f", "-", given=WORKLOAD)
+        before = session.do("get", "workload", "by-hand", "-o", "json")
+        done = session.run("explain", "workload", "by-hand")
+        assert done.returncode == 0 and "worked out from the objects" in done.stderr, done.stderr
+        assert "never with the present quota" in done.stdout, done.stdout
+        assert session.do("get", "workload", "by-hand", "-o", "json") == before
+        assert session.run("explain", "workload", "none").returncode == 1
+        session.do("create", "-f", "-", given=JOB.replace("NAME", "job").replace("LABELS", ""))
+        assert "no manager has ever led" in session.run("explain", "job", "job").stderr
+        lint = session.run("lint")
+        assert "[no-leader]" in lint.stdout and lint.returncode == 1, lint.stdout
+
+
 def play(kueue, kubeconfig, folder):
     session = Session(kueue, kubeconfig)
     session.do("apply", "-f", "-", given=QUEUES)
@@ -126,10 +221,10 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kueue", required=True)
     args = parser.parse_args()
-    with _server.embedded(args.kueue) as (kubeconfig, _, _), tempfile.TemporaryDirectory() as folder:
-        play(args.kueue, kubeconfig, folder)
-    print("1 passed, 0 failed, 0 skipped")
-    return 0
+    tally = _tally.Tally()
+    for test in (holds_waits_preempts, cannot_run, no_workload, after_kill, without_manager):
+        tally.play(test, args.kueue)
+    return tally.end()
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def play(kueue, kubeconfig, work):
         logged("create its namespace")
         command("apply", "-f", "-", input="{apiVersion: v1, kind: Namespace, metadata: {name: kueue-system}}")
         logged("Successfully acquired lease")
-        command("apply", "-f", str(ROOT / "examples/quick-start/queues.yaml"))
+        command("apply", "-f", str(ROOT / "examples/quick-start/1-queues.yaml"))
         _server.wait_until(lambda: '"Ready"' in command("get", "cq", "cluster-queue", "-o", "json"),
                            "an active ClusterQueue", 60, process, log)
         process.send_signal(signal.SIGTERM)

@@ -17,6 +17,7 @@
 
 namespace kueue::api::config {
 
+// Where the server for admission webhooks listens.
 struct ControllerWebhook {
   std::optional<int32_t> port;
   std::string host;
@@ -24,6 +25,7 @@ struct ControllerWebhook {
   bool operator==(const ControllerWebhook&) const = default;
 };
 
+// A label or annotation of objects that becomes a label of metrics.
 struct ControllerMetricsCustomLabel {
   std::string name;
   std::string source_kind;
@@ -33,12 +35,14 @@ struct ControllerMetricsCustomLabel {
   bool operator==(const ControllerMetricsCustomLabel&) const = default;
 };
 
+// Which LocalQueues have metrics of their own.
 struct LocalQueueMetrics {
   std::optional<bool> enable;
   Boxed<meta::LabelSelector> local_queue_selector;
   bool operator==(const LocalQueueMetrics&) const = default;
 };
 
+// Where metrics are served, and which.
 struct ControllerMetrics {
   std::string bind_address;
   std::optional<bool> enable_cluster_queue_resources;
@@ -47,6 +51,7 @@ struct ControllerMetrics {
   bool operator==(const ControllerMetrics&) const = default;
 };
 
+// Where health probes are answered.
 struct ControllerHealth {
   std::string health_probe_bind_address;
   std::string readiness_endpoint_name;
@@ -54,6 +59,7 @@ struct ControllerHealth {
   bool operator==(const ControllerHealth&) const = default;
 };
 
+// Several managers may run; the one that holds the Lease works.
 struct LeaderElectionConfiguration {
   std::optional<bool> leader_elect;
   std::optional<Duration> lease_duration;
@@ -65,12 +71,14 @@ struct LeaderElectionConfiguration {
   bool operator==(const LeaderElectionConfiguration&) const = default;
 };
 
+// Concurrency of the controllers.
 struct ControllerConfigurationSpec {
   schema::Map<int32_t> group_kind_concurrency;
   std::optional<Duration> cache_sync_timeout;
   bool operator==(const ControllerConfigurationSpec&) const = default;
 };
 
+// TLS settings of every port that speaks TLS.
 struct TLSOptions {
   std::string min_version;
   std::vector<std::string> cipher_suites;
@@ -78,6 +86,7 @@ struct TLSOptions {
   bool operator==(const TLSOptions&) const = default;
 };
 
+// Certificates that the manager makes, renews and makes known itself.
 struct InternalCertManagement {
   std::optional<bool> enable;
   std::string webhook_service_name;
@@ -85,6 +94,7 @@ struct InternalCertManagement {
   bool operator==(const InternalCertManagement&) const = default;
 };
 
+// How Workloads are queued again whose Pods did not get ready.
 struct RequeuingStrategy {
   std::string timestamp;
   std::optional<int32_t> backoff_limit_count;
@@ -93,6 +103,7 @@ struct RequeuingStrategy {
   bool operator==(const RequeuingStrategy&) const = default;
 };
 
+// Workloads whose Pods do not get ready in time give their quota back and are queued again.
 struct WaitForPodsReady {
   std::optional<Duration> timeout;
   std::optional<Duration> recovery_timeout;
@@ -101,12 +112,14 @@ struct WaitForPodsReady {
   bool operator==(const WaitForPodsReady&) const = default;
 };
 
+// Rate of calls to the API server. Without it nothing is held back here.
 struct ClientConnection {
   std::optional<double> qps;
   std::optional<int32_t> burst;
   bool operator==(const ClientConnection&) const = default;
 };
 
+// Kinds of jobs to manage.
 struct Integrations {
   std::vector<std::string> frameworks;
   std::vector<std::string> external_frameworks;
@@ -114,22 +127,26 @@ struct Integrations {
   bool operator==(const Integrations&) const = default;
 };
 
+// Settings of the incremental dispatcher.
 struct IncrementalDispatcherConfig {
   std::optional<int32_t> step_size;
   bool operator==(const IncrementalDispatcherConfig&) const = default;
 };
 
+// A kind of jobs to send to other clusters.
 struct MultiKueueExternalFramework {
   std::string name;
   bool operator==(const MultiKueueExternalFramework&) const = default;
 };
 
+// An environment variable.
 struct ExecEnvVar {
   std::string name;
   std::string value;
   bool operator==(const ExecEnvVar&) const = default;
 };
 
+// A program as kubeconfigs name it.
 struct ExecConfig {
   std::string command;
   std::vector<std::string> args;
@@ -141,18 +158,21 @@ struct ExecConfig {
   bool operator==(const ExecConfig&) const = default;
 };
 
+// A program that hands out credentials.
 struct ClusterProfileAccessProvider {
   std::string name;
   ExecConfig exec_config;
   bool operator==(const ClusterProfileAccessProvider&) const = default;
 };
 
+// How credentials of ClusterProfiles are got.
 struct ClusterProfile {
   std::vector<ClusterProfileAccessProvider> access_providers;
   std::vector<ClusterProfileAccessProvider> credentials_providers;
   bool operator==(const ClusterProfile&) const = default;
 };
 
+// Sending jobs to other clusters.
 struct MultiKueue {
   std::optional<Duration> gc_interval;
   std::string origin;
@@ -164,11 +184,13 @@ struct MultiKueue {
   bool operator==(const MultiKueue&) const = default;
 };
 
+// Sharing of quota among ClusterQueues by weight. Absent turns it off.
 struct FairSharing {
   std::vector<std::string> preemption_strategies;
   bool operator==(const FairSharing&) const = default;
 };
 
+// LocalQueues that used less go first. Absent turns it off.
 struct AdmissionFairSharing {
   std::optional<Duration> usage_half_life_time;
   std::optional<Duration> usage_sampling_interval;
@@ -176,6 +198,7 @@ struct AdmissionFairSharing {
   bool operator==(const AdmissionFairSharing&) const = default;
 };
 
+// A resource that is counted as others.
 struct ResourceTransformation {
   std::string input;
   std::string strategy;
@@ -184,16 +207,19 @@ struct ResourceTransformation {
   bool operator==(const ResourceTransformation&) const = default;
 };
 
+// Chooses devices by an expression.
 struct CELDeviceSelector {
   std::string expression;
   bool operator==(const CELDeviceSelector&) const = default;
 };
 
+// Chooses devices.
 struct DeviceSelector {
   std::optional<CELDeviceSelector> cel;
   bool operator==(const DeviceSelector&) const = default;
 };
 
+// A counter that devices share.
 struct DeviceCounterSource {
   std::string name;
   std::string driver;
@@ -201,6 +227,7 @@ struct DeviceCounterSource {
   bool operator==(const DeviceCounterSource&) const = default;
 };
 
+// A capacity of devices.
 struct DeviceCapacitySource {
   std::string name;
   std::string driver;
@@ -208,12 +235,14 @@ struct DeviceCapacitySource {
   bool operator==(const DeviceCapacitySource&) const = default;
 };
 
+// What of a device is counted; one of the two.
 struct DeviceClassSource {
   Boxed<DeviceCounterSource> counter;
   Boxed<DeviceCapacitySource> capacity;
   bool operator==(const DeviceClassSource&) const = default;
 };
 
+// The name under which devices of some classes are counted.
 struct DeviceClassMapping {
   std::string name;
   std::vector<std::string> device_class_names;
@@ -221,6 +250,7 @@ struct DeviceClassMapping {
   bool operator==(const DeviceClassMapping&) const = default;
 };
 
+// How requests of Pods are counted.
 struct Resources {
   std::vector<std::string> exclude_resource_prefixes;
   std::string quota_check_strategy;
@@ -229,17 +259,20 @@ struct Resources {
   bool operator==(const Resources&) const = default;
 };
 
+// When Workloads are deleted.
 struct WorkloadRetentionPolicy {
   std::optional<Duration> after_finished;
   std::optional<Duration> after_deactivated_by_kueue;
   bool operator==(const WorkloadRetentionPolicy&) const = default;
 };
 
+// When objects that are done are deleted. Absent keeps them.
 struct ObjectRetentionPolicies {
   std::optional<WorkloadRetentionPolicy> workloads;
   bool operator==(const ObjectRetentionPolicies&) const = default;
 };
 
+// Where pending Workloads are listed.
 struct VisibilityServerConfiguration {
   std::string bind_address;
   std::optional<int32_t> bind_port;

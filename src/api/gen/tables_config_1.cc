@@ -43,22 +43,22 @@ constexpr Type kT33 {.kind = Kind::kList, .element = &kConfigV1beta2DeviceClassM
 }  // namespace
 
 constexpr Field kFConfigV1beta1AdmissionFairSharing[] = {
-    {.name = "usageHalfLifeTime", .type = &kDurationType},
-    {.name = "usageSamplingInterval", .type = &kDurationType},
-    {.name = "resourceWeights", .type = &kT0},
+    {.name = "usageHalfLifeTime", .type = &kDurationType, .doc = "After how long past usage counts half; 0s forgets it at once."},
+    {.name = "usageSamplingInterval", .type = &kDurationType, .doc = "How often usage is taken; 5m when absent."},
+    {.name = "resourceWeights", .type = &kT0, .doc = "How much a resource counts; 1 when it is not named."},
 };
-constinit const Type kConfigV1beta1AdmissionFairSharing{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.AdmissionFairSharing", .fields = kFConfigV1beta1AdmissionFairSharing};
+constinit const Type kConfigV1beta1AdmissionFairSharing{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.AdmissionFairSharing", .doc = "LocalQueues that used less go first. Absent turns it off.", .fields = kFConfigV1beta1AdmissionFairSharing};
 
 constexpr Field kFConfigV1beta1ClientConnection[] = {
-    {.name = "qps", .type = &kDoubleType},
-    {.name = "burst", .type = &kInt32Type},
+    {.name = "qps", .type = &kDoubleType, .doc = "Calls per second; below zero is without limit."},
+    {.name = "burst", .type = &kInt32Type, .doc = "Calls that may be made at once."},
 };
-constinit const Type kConfigV1beta1ClientConnection{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ClientConnection", .fields = kFConfigV1beta1ClientConnection};
+constinit const Type kConfigV1beta1ClientConnection{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ClientConnection", .doc = "Rate of calls to the API server. Without it nothing is held back here.", .fields = kFConfigV1beta1ClientConnection};
 
 constexpr Field kFConfigV1beta1ClusterQueueVisibility[] = {
-    {.name = "maxCount", .type = &kInt32Type},
+    {.name = "maxCount", .type = &kInt32Type, .doc = "Not used any more."},
 };
-constinit const Type kConfigV1beta1ClusterQueueVisibility{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ClusterQueueVisibility", .fields = kFConfigV1beta1ClusterQueueVisibility};
+constinit const Type kConfigV1beta1ClusterQueueVisibility{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ClusterQueueVisibility", .doc = "Not used any more.", .fields = kFConfigV1beta1ClusterQueueVisibility};
 
 constexpr Field kFConfigV1beta1Configuration[] = {
     {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
@@ -88,190 +88,190 @@ constexpr Field kFConfigV1beta1Configuration[] = {
 constinit const Type kConfigV1beta1Configuration{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.Configuration", .doc = "Configuration file of the manager.", .fields = kFConfigV1beta1Configuration};
 
 constexpr Field kFConfigV1beta1ControllerConfigurationSpec[] = {
-    {.name = "groupKindConcurrency", .type = &kT2},
-    {.name = "cacheSyncTimeout", .type = &kDurationType},
+    {.name = "groupKindConcurrency", .type = &kT2, .doc = "How many objects of a kind are worked on at once, by Kind.group such as Job.batch."},
+    {.name = "cacheSyncTimeout", .type = &kDurationType, .doc = "How long the start may wait for the first lists."},
 };
-constinit const Type kConfigV1beta1ControllerConfigurationSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ControllerConfigurationSpec", .fields = kFConfigV1beta1ControllerConfigurationSpec};
+constinit const Type kConfigV1beta1ControllerConfigurationSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ControllerConfigurationSpec", .doc = "Concurrency of the controllers.", .fields = kFConfigV1beta1ControllerConfigurationSpec};
 
 constexpr Field kFConfigV1beta1ControllerHealth[] = {
-    {.name = "healthProbeBindAddress", .type = &kStringType},
-    {.name = "readinessEndpointName", .type = &kStringType},
-    {.name = "livenessEndpointName", .type = &kStringType},
+    {.name = "healthProbeBindAddress", .type = &kStringType, .doc = "Address as HOST:PORT; :8081 when absent, \"0\" turns it off."},
+    {.name = "readinessEndpointName", .type = &kStringType, .doc = "Path of the readiness probe; readyz when absent."},
+    {.name = "livenessEndpointName", .type = &kStringType, .doc = "Path of the liveness probe; healthz when absent."},
 };
-constinit const Type kConfigV1beta1ControllerHealth{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ControllerHealth", .fields = kFConfigV1beta1ControllerHealth};
+constinit const Type kConfigV1beta1ControllerHealth{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ControllerHealth", .doc = "Where health probes are answered.", .fields = kFConfigV1beta1ControllerHealth};
 
 constexpr Field kFConfigV1beta1ControllerMetrics[] = {
-    {.name = "bindAddress", .type = &kStringType},
-    {.name = "enableClusterQueueResources", .type = &kBoolType},
-    {.name = "customLabels", .type = &kT3},
-    {.name = "localQueueMetrics", .type = &kConfigV1beta1LocalQueueMetrics},
+    {.name = "bindAddress", .type = &kStringType, .doc = "Address as HOST:PORT; :8443 when absent, \"0\" turns it off."},
+    {.name = "enableClusterQueueResources", .type = &kBoolType, .doc = "Also quotas and usage of each ClusterQueue, by flavor and resource."},
+    {.name = "customLabels", .type = &kT3, .doc = "Labels or annotations of objects that become labels of their metrics, as custom_NAME. At most 20, six per kind, two of Workloads."},
+    {.name = "localQueueMetrics", .type = &kConfigV1beta1LocalQueueMetrics, .doc = "Metrics of LocalQueues."},
 };
-constinit const Type kConfigV1beta1ControllerMetrics{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ControllerMetrics", .fields = kFConfigV1beta1ControllerMetrics};
+constinit const Type kConfigV1beta1ControllerMetrics{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ControllerMetrics", .doc = "Where metrics are served, and which.", .fields = kFConfigV1beta1ControllerMetrics};
 
 constexpr Field kFConfigV1beta1ControllerMetricsCustomLabel[] = {
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "sourceKind", .type = &kT6},
-    {.name = "sourceLabelKey", .type = &kStringType},
-    {.name = "sourceAnnotationKey", .type = &kStringType},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "The metric label is custom_NAME."},
+    {.name = "sourceKind", .type = &kT6, .doc = "Kind of the objects it is read from; ClusterQueue when absent."},
+    {.name = "sourceLabelKey", .type = &kStringType, .doc = "Label to read; the name when neither key is given."},
+    {.name = "sourceAnnotationKey", .type = &kStringType, .doc = "Annotation to read, instead of a label."},
 };
-constinit const Type kConfigV1beta1ControllerMetricsCustomLabel{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ControllerMetricsCustomLabel", .fields = kFConfigV1beta1ControllerMetricsCustomLabel};
+constinit const Type kConfigV1beta1ControllerMetricsCustomLabel{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ControllerMetricsCustomLabel", .doc = "A label or annotation of objects that becomes a label of metrics.", .fields = kFConfigV1beta1ControllerMetricsCustomLabel};
 
 constexpr Field kFConfigV1beta1ControllerWebhook[] = {
-    {.name = "port", .type = &kInt32Type},
-    {.name = "host", .type = &kStringType},
-    {.name = "certDir", .type = &kStringType},
+    {.name = "port", .type = &kInt32Type, .doc = "Its port; 9443 when absent."},
+    {.name = "host", .type = &kStringType, .doc = "Its address; every one of the machine when absent."},
+    {.name = "certDir", .type = &kStringType, .doc = "Folder with tls.crt and tls.key, used when internalCertManagement is off; /tmp/k8s-webhook-server/serving-certs when absent."},
 };
-constinit const Type kConfigV1beta1ControllerWebhook{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ControllerWebhook", .fields = kFConfigV1beta1ControllerWebhook};
+constinit const Type kConfigV1beta1ControllerWebhook{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ControllerWebhook", .doc = "Where the server for admission webhooks listens.", .fields = kFConfigV1beta1ControllerWebhook};
 
 constexpr Field kFConfigV1beta1DeviceClassMapping[] = {
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "deviceClassNames", .type = &kT7, .required = true},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "The resource that ClusterQueues have a quota of."},
+    {.name = "deviceClassNames", .type = &kT7, .required = true, .doc = "DeviceClasses whose devices count, one to eight."},
 };
-constinit const Type kConfigV1beta1DeviceClassMapping{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.DeviceClassMapping", .fields = kFConfigV1beta1DeviceClassMapping};
+constinit const Type kConfigV1beta1DeviceClassMapping{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.DeviceClassMapping", .doc = "The name under which devices of some classes are counted.", .fields = kFConfigV1beta1DeviceClassMapping};
 
 constexpr Field kFConfigV1beta1FairSharing[] = {
-    {.name = "enable", .type = &kBoolType},
-    {.name = "preemptionStrategies", .type = &kT7},
+    {.name = "enable", .type = &kBoolType, .doc = "Of v1beta1, where it is off unless this is true."},
+    {.name = "preemptionStrategies", .type = &kT7, .doc = "Which rules allow preemption, in the order tried; LessThanOrEqualToFinalShare, then LessThanInitialShare when empty."},
 };
-constinit const Type kConfigV1beta1FairSharing{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.FairSharing", .fields = kFConfigV1beta1FairSharing};
+constinit const Type kConfigV1beta1FairSharing{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.FairSharing", .doc = "Sharing of quota among ClusterQueues by weight. Absent turns it off.", .fields = kFConfigV1beta1FairSharing};
 
 constexpr Field kFConfigV1beta1Integrations[] = {
-    {.name = "frameworks", .type = &kT7},
-    {.name = "externalFrameworks", .type = &kT7},
-    {.name = "podOptions", .type = &kConfigV1beta1PodIntegrationOptions},
-    {.name = "labelKeysToCopy", .type = &kT7},
+    {.name = "frameworks", .type = &kT7, .doc = "Names of the kinds; batch/job when absent. `kueue config check` says which are not there yet."},
+    {.name = "externalFrameworks", .type = &kT7, .doc = "Kinds that other programs manage, as Kind.version.group."},
+    {.name = "podOptions", .type = &kConfigV1beta1PodIntegrationOptions, .doc = "Of v1beta1, not used any more; see managedJobsNamespaceSelector."},
+    {.name = "labelKeysToCopy", .type = &kT7, .doc = "Labels of jobs that their Workloads get too."},
 };
-constinit const Type kConfigV1beta1Integrations{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.Integrations", .fields = kFConfigV1beta1Integrations};
+constinit const Type kConfigV1beta1Integrations{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.Integrations", .doc = "Kinds of jobs to manage.", .fields = kFConfigV1beta1Integrations};
 
 constexpr Field kFConfigV1beta1InternalCertManagement[] = {
-    {.name = "enable", .type = &kBoolType},
-    {.name = "webhookServiceName", .type = &kStringType},
-    {.name = "webhookSecretName", .type = &kStringType},
+    {.name = "enable", .type = &kBoolType, .doc = "Off when cert-manager or files do it; on when absent."},
+    {.name = "webhookServiceName", .type = &kStringType, .doc = "Service of the webhooks; kueue-webhook-service when absent."},
+    {.name = "webhookSecretName", .type = &kStringType, .doc = "Secret that keeps the certificates; kueue-webhook-server-cert when absent."},
 };
-constinit const Type kConfigV1beta1InternalCertManagement{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.InternalCertManagement", .fields = kFConfigV1beta1InternalCertManagement};
+constinit const Type kConfigV1beta1InternalCertManagement{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.InternalCertManagement", .doc = "Certificates that the manager makes, renews and makes known itself.", .fields = kFConfigV1beta1InternalCertManagement};
 
 constexpr Field kFConfigV1beta1LeaderElectionConfiguration[] = {
-    {.name = "leaderElect", .type = &kBoolType},
-    {.name = "leaseDuration", .type = &kDurationType},
-    {.name = "renewDeadline", .type = &kDurationType},
-    {.name = "retryPeriod", .type = &kDurationType},
-    {.name = "resourceLock", .type = &kStringType},
-    {.name = "resourceName", .type = &kStringType},
-    {.name = "resourceNamespace", .type = &kStringType},
+    {.name = "leaderElect", .type = &kBoolType, .doc = "Whether there is an election; on when absent."},
+    {.name = "leaseDuration", .type = &kDurationType, .doc = "How long a Lease holds that nobody renews; 15s when absent."},
+    {.name = "renewDeadline", .type = &kDurationType, .doc = "How long the leader tries to renew before it gives up; 10s when absent."},
+    {.name = "retryPeriod", .type = &kDurationType, .doc = "Time between two tries; 2s when absent."},
+    {.name = "resourceLock", .type = &kStringType, .doc = "What holds the election; leases, and nothing else."},
+    {.name = "resourceName", .type = &kStringType, .doc = "Name of the Lease; c1f6bfd2.kueue.x-k8s.io when absent."},
+    {.name = "resourceNamespace", .type = &kStringType, .doc = "Namespace of the Lease; the manager's own when absent."},
 };
-constinit const Type kConfigV1beta1LeaderElectionConfiguration{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.LeaderElectionConfiguration", .fields = kFConfigV1beta1LeaderElectionConfiguration};
+constinit const Type kConfigV1beta1LeaderElectionConfiguration{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.LeaderElectionConfiguration", .doc = "Several managers may run; the one that holds the Lease works.", .fields = kFConfigV1beta1LeaderElectionConfiguration};
 
 constexpr Field kFConfigV1beta1LocalQueueMetrics[] = {
-    {.name = "enable", .type = &kBoolType},
-    {.name = "localQueueSelector", .type = &kMetaV1LabelSelector},
+    {.name = "enable", .type = &kBoolType, .doc = "Whether there are any; on when absent."},
+    {.name = "localQueueSelector", .type = &kMetaV1LabelSelector, .doc = "Only LocalQueues with these labels; all when absent."},
 };
-constinit const Type kConfigV1beta1LocalQueueMetrics{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.LocalQueueMetrics", .fields = kFConfigV1beta1LocalQueueMetrics};
+constinit const Type kConfigV1beta1LocalQueueMetrics{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.LocalQueueMetrics", .doc = "Which LocalQueues have metrics of their own.", .fields = kFConfigV1beta1LocalQueueMetrics};
 
 constexpr Field kFConfigV1beta1MultiKueue[] = {
-    {.name = "gcInterval", .type = &kDurationType},
-    {.name = "origin", .type = &kStringType},
-    {.name = "workerLostTimeout", .type = &kDurationType},
-    {.name = "dispatcherName", .type = &kStringType},
-    {.name = "externalFrameworks", .type = &kT8},
+    {.name = "gcInterval", .type = &kDurationType, .doc = "How often remote objects are cleaned up; 1m when absent, 0s turns it off."},
+    {.name = "origin", .type = &kStringType, .doc = "Tells apart the objects of several managers in one worker cluster; multikueue when absent."},
+    {.name = "workerLostTimeout", .type = &kDurationType, .doc = "How long the connection to a worker may be lost before its jobs go elsewhere; 15m when absent."},
+    {.name = "dispatcherName", .type = &kStringType, .doc = "Who chooses among the workers; kueue.x-k8s.io/multikueue-dispatcher-all-at-once when absent."},
+    {.name = "externalFrameworks", .type = &kT8, .doc = "Further kinds of jobs to send."},
 };
-constinit const Type kConfigV1beta1MultiKueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.MultiKueue", .fields = kFConfigV1beta1MultiKueue};
+constinit const Type kConfigV1beta1MultiKueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.MultiKueue", .doc = "Sending jobs to other clusters.", .fields = kFConfigV1beta1MultiKueue};
 
 constexpr Field kFConfigV1beta1MultiKueueExternalFramework[] = {
-    {.name = "name", .type = &kStringType, .required = true},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "As Kind.version.group."},
 };
-constinit const Type kConfigV1beta1MultiKueueExternalFramework{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.MultiKueueExternalFramework", .fields = kFConfigV1beta1MultiKueueExternalFramework};
+constinit const Type kConfigV1beta1MultiKueueExternalFramework{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.MultiKueueExternalFramework", .doc = "A kind of jobs to send to other clusters.", .fields = kFConfigV1beta1MultiKueueExternalFramework};
 
 constexpr Field kFConfigV1beta1ObjectRetentionPolicies[] = {
-    {.name = "workloads", .type = &kConfigV1beta1WorkloadRetentionPolicy},
+    {.name = "workloads", .type = &kConfigV1beta1WorkloadRetentionPolicy, .doc = "Of Workloads."},
 };
-constinit const Type kConfigV1beta1ObjectRetentionPolicies{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ObjectRetentionPolicies", .fields = kFConfigV1beta1ObjectRetentionPolicies};
+constinit const Type kConfigV1beta1ObjectRetentionPolicies{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ObjectRetentionPolicies", .doc = "When objects that are done are deleted. Absent keeps them.", .fields = kFConfigV1beta1ObjectRetentionPolicies};
 
 constexpr Field kFConfigV1beta1PodIntegrationOptions[] = {
-    {.name = "namespaceSelector", .type = &kMetaV1LabelSelector},
-    {.name = "podSelector", .type = &kMetaV1LabelSelector},
+    {.name = "namespaceSelector", .type = &kMetaV1LabelSelector, .doc = "Not used any more."},
+    {.name = "podSelector", .type = &kMetaV1LabelSelector, .doc = "Not used any more."},
 };
-constinit const Type kConfigV1beta1PodIntegrationOptions{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.PodIntegrationOptions", .fields = kFConfigV1beta1PodIntegrationOptions};
+constinit const Type kConfigV1beta1PodIntegrationOptions{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.PodIntegrationOptions", .doc = "Not used any more; see managedJobsNamespaceSelector.", .fields = kFConfigV1beta1PodIntegrationOptions};
 
 constexpr Field kFConfigV1beta1QueueVisibility[] = {
-    {.name = "clusterQueues", .type = &kConfigV1beta1ClusterQueueVisibility},
-    {.name = "updateIntervalSeconds", .type = &kInt32Type},
+    {.name = "clusterQueues", .type = &kConfigV1beta1ClusterQueueVisibility, .doc = "Not used any more."},
+    {.name = "updateIntervalSeconds", .type = &kInt32Type, .doc = "Not used any more."},
 };
-constinit const Type kConfigV1beta1QueueVisibility{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.QueueVisibility", .fields = kFConfigV1beta1QueueVisibility};
+constinit const Type kConfigV1beta1QueueVisibility{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.QueueVisibility", .doc = "Not used any more.", .fields = kFConfigV1beta1QueueVisibility};
 
 constexpr Field kFConfigV1beta1RequeuingStrategy[] = {
-    {.name = "timestamp", .type = &kT11},
-    {.name = "backoffLimitCount", .type = &kInt32Type},
-    {.name = "backoffBaseSeconds", .type = &kInt32Type},
-    {.name = "backoffMaxSeconds", .type = &kInt32Type},
+    {.name = "timestamp", .type = &kT11, .doc = "Where they stand in their queue, by Creation or by Eviction; Eviction when absent."},
+    {.name = "backoffLimitCount", .type = &kInt32Type, .doc = "How often before they are deactivated; without limit when absent."},
+    {.name = "backoffBaseSeconds", .type = &kInt32Type, .doc = "Wait before the first time, doubled with each further one; 60 when absent."},
+    {.name = "backoffMaxSeconds", .type = &kInt32Type, .doc = "The longest wait; 3600 when absent."},
 };
-constinit const Type kConfigV1beta1RequeuingStrategy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.RequeuingStrategy", .fields = kFConfigV1beta1RequeuingStrategy};
+constinit const Type kConfigV1beta1RequeuingStrategy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.RequeuingStrategy", .doc = "How Workloads are queued again whose Pods did not get ready.", .fields = kFConfigV1beta1RequeuingStrategy};
 
 constexpr Field kFConfigV1beta1ResourceTransformation[] = {
-    {.name = "input", .type = &kStringType, .required = true},
-    {.name = "strategy", .type = &kT14},
-    {.name = "multiplyBy", .type = &kStringType},
-    {.name = "outputs", .type = &kQuantityMapType},
+    {.name = "input", .type = &kStringType, .required = true, .doc = "The resource that Pods ask for."},
+    {.name = "strategy", .type = &kT14, .doc = "Whether it still counts itself (Retain) or not (Replace); Retain when absent."},
+    {.name = "multiplyBy", .type = &kStringType, .doc = "Resource by whose amount the outputs are multiplied."},
+    {.name = "outputs", .type = &kQuantityMapType, .doc = "What one unit of it counts as."},
 };
-constinit const Type kConfigV1beta1ResourceTransformation{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ResourceTransformation", .fields = kFConfigV1beta1ResourceTransformation};
+constinit const Type kConfigV1beta1ResourceTransformation{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.ResourceTransformation", .doc = "A resource that is counted as others.", .fields = kFConfigV1beta1ResourceTransformation};
 
 constexpr Field kFConfigV1beta1Resources[] = {
-    {.name = "excludeResourcePrefixes", .type = &kT7},
-    {.name = "transformations", .type = &kT15},
-    {.name = "deviceClassMappings", .type = &kT16},
+    {.name = "excludeResourcePrefixes", .type = &kT7, .doc = "Resources whose names begin like this are not counted."},
+    {.name = "transformations", .type = &kT15, .doc = "Resources that are counted as others."},
+    {.name = "deviceClassMappings", .type = &kT16, .doc = "Names under which devices of resource claims are counted."},
 };
-constinit const Type kConfigV1beta1Resources{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.Resources", .fields = kFConfigV1beta1Resources};
+constinit const Type kConfigV1beta1Resources{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.Resources", .doc = "How requests of Pods are counted.", .fields = kFConfigV1beta1Resources};
 
 constexpr Field kFConfigV1beta1TLSOptions[] = {
-    {.name = "minVersion", .type = &kStringType},
-    {.name = "cipherSuites", .type = &kT7},
-    {.name = "curvePreferences", .type = &kT17},
+    {.name = "minVersion", .type = &kStringType, .doc = "VersionTLS12 or VersionTLS13; the former when absent."},
+    {.name = "cipherSuites", .type = &kT7, .doc = "Suites of TLS 1.2, by their IANA names; not with VersionTLS13."},
+    {.name = "curvePreferences", .type = &kT17, .doc = "Key exchanges by their numbers, the preferred one first."},
 };
-constinit const Type kConfigV1beta1TLSOptions{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.TLSOptions", .fields = kFConfigV1beta1TLSOptions};
+constinit const Type kConfigV1beta1TLSOptions{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.TLSOptions", .doc = "TLS settings of every port that speaks TLS.", .fields = kFConfigV1beta1TLSOptions};
 
 constexpr Field kFConfigV1beta1WaitForPodsReady[] = {
-    {.name = "enable", .type = &kBoolType},
-    {.name = "timeout", .type = &kDurationType},
-    {.name = "recoveryTimeout", .type = &kDurationType},
-    {.name = "blockAdmission", .type = &kBoolType},
-    {.name = "requeuingStrategy", .type = &kConfigV1beta1RequeuingStrategy},
+    {.name = "enable", .type = &kBoolType, .doc = "Of v1beta1, where it is off unless this is true."},
+    {.name = "timeout", .type = &kDurationType, .doc = "How long Pods may take to get ready after admission; 30m when absent."},
+    {.name = "recoveryTimeout", .type = &kDurationType, .doc = "How long Pods that were ready may be unready; the timeout when absent, 0s turns it off."},
+    {.name = "blockAdmission", .type = &kBoolType, .doc = "Admit one Workload after the other, each when the Pods of all before it are ready; off when absent."},
+    {.name = "requeuingStrategy", .type = &kConfigV1beta1RequeuingStrategy, .doc = "How they are queued again."},
 };
-constinit const Type kConfigV1beta1WaitForPodsReady{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.WaitForPodsReady", .fields = kFConfigV1beta1WaitForPodsReady};
+constinit const Type kConfigV1beta1WaitForPodsReady{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.WaitForPodsReady", .doc = "Workloads whose Pods do not get ready in time give their quota back and are queued again.", .fields = kFConfigV1beta1WaitForPodsReady};
 
 constexpr Field kFConfigV1beta1WorkloadRetentionPolicy[] = {
-    {.name = "afterFinished", .type = &kDurationType},
-    {.name = "afterDeactivatedByKueue", .type = &kDurationType},
+    {.name = "afterFinished", .type = &kDurationType, .doc = "How long after they finished; never when absent."},
+    {.name = "afterDeactivatedByKueue", .type = &kDurationType, .doc = "How long after Kueue deactivated them, together with their jobs; never when absent."},
 };
-constinit const Type kConfigV1beta1WorkloadRetentionPolicy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.WorkloadRetentionPolicy", .fields = kFConfigV1beta1WorkloadRetentionPolicy};
+constinit const Type kConfigV1beta1WorkloadRetentionPolicy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta1.WorkloadRetentionPolicy", .doc = "When Workloads are deleted.", .fields = kFConfigV1beta1WorkloadRetentionPolicy};
 
 constexpr Field kFConfigV1beta2AdmissionFairSharing[] = {
-    {.name = "usageHalfLifeTime", .type = &kDurationType},
-    {.name = "usageSamplingInterval", .type = &kDurationType},
-    {.name = "resourceWeights", .type = &kT0},
+    {.name = "usageHalfLifeTime", .type = &kDurationType, .doc = "After how long past usage counts half; 0s forgets it at once."},
+    {.name = "usageSamplingInterval", .type = &kDurationType, .doc = "How often usage is taken; 5m when absent."},
+    {.name = "resourceWeights", .type = &kT0, .doc = "How much a resource counts; 1 when it is not named."},
 };
-constinit const Type kConfigV1beta2AdmissionFairSharing{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.AdmissionFairSharing", .fields = kFConfigV1beta2AdmissionFairSharing};
+constinit const Type kConfigV1beta2AdmissionFairSharing{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.AdmissionFairSharing", .doc = "LocalQueues that used less go first. Absent turns it off.", .fields = kFConfigV1beta2AdmissionFairSharing};
 
 constexpr Field kFConfigV1beta2CELDeviceSelector[] = {
-    {.name = "expression", .type = &kStringType, .required = true},
+    {.name = "expression", .type = &kStringType, .required = true, .doc = "A CEL expression that is true for them."},
 };
-constinit const Type kConfigV1beta2CELDeviceSelector{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.CELDeviceSelector", .fields = kFConfigV1beta2CELDeviceSelector};
+constinit const Type kConfigV1beta2CELDeviceSelector{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.CELDeviceSelector", .doc = "Chooses devices by an expression.", .fields = kFConfigV1beta2CELDeviceSelector};
 
 constexpr Field kFConfigV1beta2ClientConnection[] = {
-    {.name = "qps", .type = &kDoubleType},
-    {.name = "burst", .type = &kInt32Type},
+    {.name = "qps", .type = &kDoubleType, .doc = "Calls per second; below zero is without limit."},
+    {.name = "burst", .type = &kInt32Type, .doc = "Calls that may be made at once."},
 };
-constinit const Type kConfigV1beta2ClientConnection{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ClientConnection", .fields = kFConfigV1beta2ClientConnection};
+constinit const Type kConfigV1beta2ClientConnection{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ClientConnection", .doc = "Rate of calls to the API server. Without it nothing is held back here.", .fields = kFConfigV1beta2ClientConnection};
 
 constexpr Field kFConfigV1beta2ClusterProfile[] = {
-    {.name = "accessProviders", .type = &kT18},
-    {.name = "credentialsProviders", .type = &kT18},
+    {.name = "accessProviders", .type = &kT18, .doc = "Programs that hand out credentials."},
+    {.name = "credentialsProviders", .type = &kT18, .doc = "The older name of accessProviders."},
 };
-constinit const Type kConfigV1beta2ClusterProfile{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ClusterProfile", .fields = kFConfigV1beta2ClusterProfile};
+constinit const Type kConfigV1beta2ClusterProfile{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ClusterProfile", .doc = "How credentials of ClusterProfiles are got.", .fields = kFConfigV1beta2ClusterProfile};
 
 constexpr Field kFConfigV1beta2ClusterProfileAccessProvider[] = {
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "execConfig", .type = &kConfigV1beta2ExecConfig, .required = true},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "The provider that ClusterProfiles name."},
+    {.name = "execConfig", .type = &kConfigV1beta2ExecConfig, .required = true, .doc = "How it is run."},
 };
-constinit const Type kConfigV1beta2ClusterProfileAccessProvider{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ClusterProfileAccessProvider", .fields = kFConfigV1beta2ClusterProfileAccessProvider};
+constinit const Type kConfigV1beta2ClusterProfileAccessProvider{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ClusterProfileAccessProvider", .doc = "A program that hands out credentials.", .fields = kFConfigV1beta2ClusterProfileAccessProvider};
 
 constexpr Field kFConfigV1beta2Configuration[] = {
     {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
@@ -301,202 +301,202 @@ constexpr Field kFConfigV1beta2Configuration[] = {
 constinit const Type kConfigV1beta2Configuration{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.Configuration", .doc = "Configuration file of the manager.", .fields = kFConfigV1beta2Configuration};
 
 constexpr Field kFConfigV1beta2ControllerConfigurationSpec[] = {
-    {.name = "groupKindConcurrency", .type = &kT2},
-    {.name = "cacheSyncTimeout", .type = &kDurationType},
+    {.name = "groupKindConcurrency", .type = &kT2, .doc = "How many objects of a kind are worked on at once, by Kind.group such as Job.batch."},
+    {.name = "cacheSyncTimeout", .type = &kDurationType, .doc = "How long the start may wait for the first lists."},
 };
-constinit const Type kConfigV1beta2ControllerConfigurationSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ControllerConfigurationSpec", .fields = kFConfigV1beta2ControllerConfigurationSpec};
+constinit const Type kConfigV1beta2ControllerConfigurationSpec{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ControllerConfigurationSpec", .doc = "Concurrency of the controllers.", .fields = kFConfigV1beta2ControllerConfigurationSpec};
 
 constexpr Field kFConfigV1beta2ControllerHealth[] = {
-    {.name = "healthProbeBindAddress", .type = &kStringType},
-    {.name = "readinessEndpointName", .type = &kStringType},
-    {.name = "livenessEndpointName", .type = &kStringType},
+    {.name = "healthProbeBindAddress", .type = &kStringType, .doc = "Address as HOST:PORT; :8081 when absent, \"0\" turns it off."},
+    {.name = "readinessEndpointName", .type = &kStringType, .doc = "Path of the readiness probe; readyz when absent."},
+    {.name = "livenessEndpointName", .type = &kStringType, .doc = "Path of the liveness probe; healthz when absent."},
 };
-constinit const Type kConfigV1beta2ControllerHealth{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ControllerHealth", .fields = kFConfigV1beta2ControllerHealth};
+constinit const Type kConfigV1beta2ControllerHealth{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ControllerHealth", .doc = "Where health probes are answered.", .fields = kFConfigV1beta2ControllerHealth};
 
 constexpr Field kFConfigV1beta2ControllerMetrics[] = {
-    {.name = "bindAddress", .type = &kStringType},
-    {.name = "enableClusterQueueResources", .type = &kBoolType},
-    {.name = "customLabels", .type = &kT19},
-    {.name = "localQueueMetrics", .type = &kConfigV1beta2LocalQueueMetrics},
+    {.name = "bindAddress", .type = &kStringType, .doc = "Address as HOST:PORT; :8443 when absent, \"0\" turns it off."},
+    {.name = "enableClusterQueueResources", .type = &kBoolType, .doc = "Also quotas and usage of each ClusterQueue, by flavor and resource."},
+    {.name = "customLabels", .type = &kT19, .doc = "Labels or annotations of objects that become labels of their metrics, as custom_NAME. At most 20, six per kind, two of Workloads."},
+    {.name = "localQueueMetrics", .type = &kConfigV1beta2LocalQueueMetrics, .doc = "Metrics of LocalQueues."},
 };
-constinit const Type kConfigV1beta2ControllerMetrics{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ControllerMetrics", .fields = kFConfigV1beta2ControllerMetrics};
+constinit const Type kConfigV1beta2ControllerMetrics{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ControllerMetrics", .doc = "Where metrics are served, and which.", .fields = kFConfigV1beta2ControllerMetrics};
 
 constexpr Field kFConfigV1beta2ControllerMetricsCustomLabel[] = {
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "sourceKind", .type = &kT22},
-    {.name = "sourceLabelKey", .type = &kStringType},
-    {.name = "sourceAnnotationKey", .type = &kStringType},
-    {.name = "trackedValues", .type = &kT7},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "The metric label is custom_NAME."},
+    {.name = "sourceKind", .type = &kT22, .doc = "Kind of the objects it is read from; ClusterQueue when absent."},
+    {.name = "sourceLabelKey", .type = &kStringType, .doc = "Label to read; the name when neither key is given."},
+    {.name = "sourceAnnotationKey", .type = &kStringType, .doc = "Annotation to read, instead of a label."},
+    {.name = "trackedValues", .type = &kT7, .doc = "Values that are told apart, at most 16; all others count as one. Of Workloads one to twelve are needed."},
 };
-constinit const Type kConfigV1beta2ControllerMetricsCustomLabel{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ControllerMetricsCustomLabel", .fields = kFConfigV1beta2ControllerMetricsCustomLabel};
+constinit const Type kConfigV1beta2ControllerMetricsCustomLabel{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ControllerMetricsCustomLabel", .doc = "A label or annotation of objects that becomes a label of metrics.", .fields = kFConfigV1beta2ControllerMetricsCustomLabel};
 
 constexpr Field kFConfigV1beta2ControllerWebhook[] = {
-    {.name = "port", .type = &kInt32Type},
-    {.name = "host", .type = &kStringType},
-    {.name = "certDir", .type = &kStringType},
+    {.name = "port", .type = &kInt32Type, .doc = "Its port; 9443 when absent."},
+    {.name = "host", .type = &kStringType, .doc = "Its address; every one of the machine when absent."},
+    {.name = "certDir", .type = &kStringType, .doc = "Folder with tls.crt and tls.key, used when internalCertManagement is off; /tmp/k8s-webhook-server/serving-certs when absent."},
 };
-constinit const Type kConfigV1beta2ControllerWebhook{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ControllerWebhook", .fields = kFConfigV1beta2ControllerWebhook};
+constinit const Type kConfigV1beta2ControllerWebhook{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ControllerWebhook", .doc = "Where the server for admission webhooks listens.", .fields = kFConfigV1beta2ControllerWebhook};
 
 constexpr Field kFConfigV1beta2DeviceCapacitySource[] = {
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "driver", .type = &kStringType, .required = true},
-    {.name = "deviceSelector", .type = &kConfigV1beta2DeviceSelector},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "The capacity's name."},
+    {.name = "driver", .type = &kStringType, .required = true, .doc = "The driver that offers the devices."},
+    {.name = "deviceSelector", .type = &kConfigV1beta2DeviceSelector, .doc = "Only these devices."},
 };
-constinit const Type kConfigV1beta2DeviceCapacitySource{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.DeviceCapacitySource", .fields = kFConfigV1beta2DeviceCapacitySource};
+constinit const Type kConfigV1beta2DeviceCapacitySource{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.DeviceCapacitySource", .doc = "A capacity of devices.", .fields = kFConfigV1beta2DeviceCapacitySource};
 
 constexpr Field kFConfigV1beta2DeviceClassMapping[] = {
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "deviceClassNames", .type = &kT7, .required = true},
-    {.name = "sources", .type = &kT23},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "The resource that ClusterQueues have a quota of."},
+    {.name = "deviceClassNames", .type = &kT7, .required = true, .doc = "DeviceClasses whose devices count, one to eight."},
+    {.name = "sources", .type = &kT23, .doc = "Count what the devices consume instead of the devices."},
 };
-constinit const Type kConfigV1beta2DeviceClassMapping{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.DeviceClassMapping", .fields = kFConfigV1beta2DeviceClassMapping};
+constinit const Type kConfigV1beta2DeviceClassMapping{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.DeviceClassMapping", .doc = "The name under which devices of some classes are counted.", .fields = kFConfigV1beta2DeviceClassMapping};
 
 constexpr Field kFConfigV1beta2DeviceClassSource[] = {
-    {.name = "counter", .type = &kConfigV1beta2DeviceCounterSource},
-    {.name = "capacity", .type = &kConfigV1beta2DeviceCapacitySource},
+    {.name = "counter", .type = &kConfigV1beta2DeviceCounterSource, .doc = "A counter shared by devices."},
+    {.name = "capacity", .type = &kConfigV1beta2DeviceCapacitySource, .doc = "A capacity of the device."},
 };
-constinit const Type kConfigV1beta2DeviceClassSource{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.DeviceClassSource", .fields = kFConfigV1beta2DeviceClassSource};
+constinit const Type kConfigV1beta2DeviceClassSource{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.DeviceClassSource", .doc = "What of a device is counted; one of the two.", .fields = kFConfigV1beta2DeviceClassSource};
 
 constexpr Field kFConfigV1beta2DeviceCounterSource[] = {
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "driver", .type = &kStringType, .required = true},
-    {.name = "deviceSelector", .type = &kConfigV1beta2DeviceSelector},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "The counter's name."},
+    {.name = "driver", .type = &kStringType, .required = true, .doc = "The driver that offers the devices."},
+    {.name = "deviceSelector", .type = &kConfigV1beta2DeviceSelector, .doc = "Only these devices."},
 };
-constinit const Type kConfigV1beta2DeviceCounterSource{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.DeviceCounterSource", .fields = kFConfigV1beta2DeviceCounterSource};
+constinit const Type kConfigV1beta2DeviceCounterSource{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.DeviceCounterSource", .doc = "A counter that devices share.", .fields = kFConfigV1beta2DeviceCounterSource};
 
 constexpr Field kFConfigV1beta2DeviceSelector[] = {
-    {.name = "cel", .type = &kConfigV1beta2CELDeviceSelector},
+    {.name = "cel", .type = &kConfigV1beta2CELDeviceSelector, .doc = "By an expression."},
 };
-constinit const Type kConfigV1beta2DeviceSelector{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.DeviceSelector", .fields = kFConfigV1beta2DeviceSelector};
+constinit const Type kConfigV1beta2DeviceSelector{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.DeviceSelector", .doc = "Chooses devices.", .fields = kFConfigV1beta2DeviceSelector};
 
 constexpr Field kFConfigV1beta2ExecConfig[] = {
-    {.name = "command", .type = &kStringType},
-    {.name = "args", .type = &kT7},
-    {.name = "env", .type = &kT24},
-    {.name = "apiVersion", .type = &kStringType, .doc = "Group and version of this object's schema, such as batch/v1."},
-    {.name = "installHint", .type = &kStringType},
-    {.name = "provideClusterInfo", .type = &kBoolType},
-    {.name = "interactiveMode", .type = &kT27},
+    {.name = "command", .type = &kStringType, .doc = "What to run."},
+    {.name = "args", .type = &kT7, .doc = "Its arguments."},
+    {.name = "env", .type = &kT24, .doc = "Further environment variables."},
+    {.name = "apiVersion", .type = &kStringType, .doc = "Version of the ExecCredential it speaks."},
+    {.name = "installHint", .type = &kStringType, .doc = "Shown when it is not there."},
+    {.name = "provideClusterInfo", .type = &kBoolType, .doc = "Whether it is told of the cluster."},
+    {.name = "interactiveMode", .type = &kT27, .doc = "Whether it may ask a person."},
 };
-constinit const Type kConfigV1beta2ExecConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ExecConfig", .fields = kFConfigV1beta2ExecConfig};
+constinit const Type kConfigV1beta2ExecConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ExecConfig", .doc = "A program as kubeconfigs name it.", .fields = kFConfigV1beta2ExecConfig};
 
 constexpr Field kFConfigV1beta2ExecEnvVar[] = {
-    {.name = "name", .type = &kStringType, .required = true},
-    {.name = "value", .type = &kStringType, .required = true},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "Its name."},
+    {.name = "value", .type = &kStringType, .required = true, .doc = "Its value."},
 };
-constinit const Type kConfigV1beta2ExecEnvVar{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ExecEnvVar", .fields = kFConfigV1beta2ExecEnvVar};
+constinit const Type kConfigV1beta2ExecEnvVar{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ExecEnvVar", .doc = "An environment variable.", .fields = kFConfigV1beta2ExecEnvVar};
 
 constexpr Field kFConfigV1beta2FairSharing[] = {
-    {.name = "preemptionStrategies", .type = &kT7},
+    {.name = "preemptionStrategies", .type = &kT7, .doc = "Which rules allow preemption, in the order tried; LessThanOrEqualToFinalShare, then LessThanInitialShare when empty."},
 };
-constinit const Type kConfigV1beta2FairSharing{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.FairSharing", .fields = kFConfigV1beta2FairSharing};
+constinit const Type kConfigV1beta2FairSharing{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.FairSharing", .doc = "Sharing of quota among ClusterQueues by weight. Absent turns it off.", .fields = kFConfigV1beta2FairSharing};
 
 constexpr Field kFConfigV1beta2IncrementalDispatcherConfig[] = {
-    {.name = "stepSize", .type = &kInt32Type},
+    {.name = "stepSize", .type = &kInt32Type, .doc = "How many clusters are added in each step; 3 when absent."},
 };
-constinit const Type kConfigV1beta2IncrementalDispatcherConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.IncrementalDispatcherConfig", .fields = kFConfigV1beta2IncrementalDispatcherConfig};
+constinit const Type kConfigV1beta2IncrementalDispatcherConfig{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.IncrementalDispatcherConfig", .doc = "Settings of the incremental dispatcher.", .fields = kFConfigV1beta2IncrementalDispatcherConfig};
 
 constexpr Field kFConfigV1beta2Integrations[] = {
-    {.name = "frameworks", .type = &kT7},
-    {.name = "externalFrameworks", .type = &kT7},
-    {.name = "labelKeysToCopy", .type = &kT7},
+    {.name = "frameworks", .type = &kT7, .doc = "Names of the kinds; batch/job when absent. `kueue config check` says which are not there yet."},
+    {.name = "externalFrameworks", .type = &kT7, .doc = "Kinds that other programs manage, as Kind.version.group."},
+    {.name = "labelKeysToCopy", .type = &kT7, .doc = "Labels of jobs that their Workloads get too."},
 };
-constinit const Type kConfigV1beta2Integrations{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.Integrations", .fields = kFConfigV1beta2Integrations};
+constinit const Type kConfigV1beta2Integrations{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.Integrations", .doc = "Kinds of jobs to manage.", .fields = kFConfigV1beta2Integrations};
 
 constexpr Field kFConfigV1beta2InternalCertManagement[] = {
-    {.name = "enable", .type = &kBoolType},
-    {.name = "webhookServiceName", .type = &kStringType},
-    {.name = "webhookSecretName", .type = &kStringType},
+    {.name = "enable", .type = &kBoolType, .doc = "Off when cert-manager or files do it; on when absent."},
+    {.name = "webhookServiceName", .type = &kStringType, .doc = "Service of the webhooks; kueue-webhook-service when absent."},
+    {.name = "webhookSecretName", .type = &kStringType, .doc = "Secret that keeps the certificates; kueue-webhook-server-cert when absent."},
 };
-constinit const Type kConfigV1beta2InternalCertManagement{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.InternalCertManagement", .fields = kFConfigV1beta2InternalCertManagement};
+constinit const Type kConfigV1beta2InternalCertManagement{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.InternalCertManagement", .doc = "Certificates that the manager makes, renews and makes known itself.", .fields = kFConfigV1beta2InternalCertManagement};
 
 constexpr Field kFConfigV1beta2LeaderElectionConfiguration[] = {
-    {.name = "leaderElect", .type = &kBoolType},
-    {.name = "leaseDuration", .type = &kDurationType},
-    {.name = "renewDeadline", .type = &kDurationType},
-    {.name = "retryPeriod", .type = &kDurationType},
-    {.name = "resourceLock", .type = &kStringType},
-    {.name = "resourceName", .type = &kStringType},
-    {.name = "resourceNamespace", .type = &kStringType},
+    {.name = "leaderElect", .type = &kBoolType, .doc = "Whether there is an election; on when absent."},
+    {.name = "leaseDuration", .type = &kDurationType, .doc = "How long a Lease holds that nobody renews; 15s when absent."},
+    {.name = "renewDeadline", .type = &kDurationType, .doc = "How long the leader tries to renew before it gives up; 10s when absent."},
+    {.name = "retryPeriod", .type = &kDurationType, .doc = "Time between two tries; 2s when absent."},
+    {.name = "resourceLock", .type = &kStringType, .doc = "What holds the election; leases, and nothing else."},
+    {.name = "resourceName", .type = &kStringType, .doc = "Name of the Lease; c1f6bfd2.kueue.x-k8s.io when absent."},
+    {.name = "resourceNamespace", .type = &kStringType, .doc = "Namespace of the Lease; the manager's own when absent."},
 };
-constinit const Type kConfigV1beta2LeaderElectionConfiguration{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.LeaderElectionConfiguration", .fields = kFConfigV1beta2LeaderElectionConfiguration};
+constinit const Type kConfigV1beta2LeaderElectionConfiguration{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.LeaderElectionConfiguration", .doc = "Several managers may run; the one that holds the Lease works.", .fields = kFConfigV1beta2LeaderElectionConfiguration};
 
 constexpr Field kFConfigV1beta2LocalQueueMetrics[] = {
-    {.name = "enable", .type = &kBoolType},
-    {.name = "localQueueSelector", .type = &kMetaV1LabelSelector},
+    {.name = "enable", .type = &kBoolType, .doc = "Whether there are any; on when absent."},
+    {.name = "localQueueSelector", .type = &kMetaV1LabelSelector, .doc = "Only LocalQueues with these labels; all when absent."},
 };
-constinit const Type kConfigV1beta2LocalQueueMetrics{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.LocalQueueMetrics", .fields = kFConfigV1beta2LocalQueueMetrics};
+constinit const Type kConfigV1beta2LocalQueueMetrics{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.LocalQueueMetrics", .doc = "Which LocalQueues have metrics of their own.", .fields = kFConfigV1beta2LocalQueueMetrics};
 
 constexpr Field kFConfigV1beta2MultiKueue[] = {
-    {.name = "gcInterval", .type = &kDurationType},
-    {.name = "origin", .type = &kStringType},
-    {.name = "workerLostTimeout", .type = &kDurationType},
-    {.name = "dispatcherName", .type = &kStringType},
-    {.name = "incrementalDispatcherConfig", .type = &kConfigV1beta2IncrementalDispatcherConfig},
-    {.name = "externalFrameworks", .type = &kT28},
-    {.name = "clusterProfile", .type = &kConfigV1beta2ClusterProfile},
+    {.name = "gcInterval", .type = &kDurationType, .doc = "How often remote objects are cleaned up; 1m when absent, 0s turns it off."},
+    {.name = "origin", .type = &kStringType, .doc = "Tells apart the objects of several managers in one worker cluster; multikueue when absent."},
+    {.name = "workerLostTimeout", .type = &kDurationType, .doc = "How long the connection to a worker may be lost before its jobs go elsewhere; 15m when absent."},
+    {.name = "dispatcherName", .type = &kStringType, .doc = "Who chooses among the workers; kueue.x-k8s.io/multikueue-dispatcher-all-at-once when absent."},
+    {.name = "incrementalDispatcherConfig", .type = &kConfigV1beta2IncrementalDispatcherConfig, .doc = "Settings of the incremental dispatcher."},
+    {.name = "externalFrameworks", .type = &kT28, .doc = "Further kinds of jobs to send."},
+    {.name = "clusterProfile", .type = &kConfigV1beta2ClusterProfile, .doc = "Clusters that are known by ClusterProfiles."},
 };
-constinit const Type kConfigV1beta2MultiKueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.MultiKueue", .fields = kFConfigV1beta2MultiKueue};
+constinit const Type kConfigV1beta2MultiKueue{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.MultiKueue", .doc = "Sending jobs to other clusters.", .fields = kFConfigV1beta2MultiKueue};
 
 constexpr Field kFConfigV1beta2MultiKueueExternalFramework[] = {
-    {.name = "name", .type = &kStringType, .required = true},
+    {.name = "name", .type = &kStringType, .required = true, .doc = "As Kind.version.group."},
 };
-constinit const Type kConfigV1beta2MultiKueueExternalFramework{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.MultiKueueExternalFramework", .fields = kFConfigV1beta2MultiKueueExternalFramework};
+constinit const Type kConfigV1beta2MultiKueueExternalFramework{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.MultiKueueExternalFramework", .doc = "A kind of jobs to send to other clusters.", .fields = kFConfigV1beta2MultiKueueExternalFramework};
 
 constexpr Field kFConfigV1beta2ObjectRetentionPolicies[] = {
-    {.name = "workloads", .type = &kConfigV1beta2WorkloadRetentionPolicy},
+    {.name = "workloads", .type = &kConfigV1beta2WorkloadRetentionPolicy, .doc = "Of Workloads."},
 };
-constinit const Type kConfigV1beta2ObjectRetentionPolicies{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ObjectRetentionPolicies", .fields = kFConfigV1beta2ObjectRetentionPolicies};
+constinit const Type kConfigV1beta2ObjectRetentionPolicies{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ObjectRetentionPolicies", .doc = "When objects that are done are deleted. Absent keeps them.", .fields = kFConfigV1beta2ObjectRetentionPolicies};
 
 constexpr Field kFConfigV1beta2RequeuingStrategy[] = {
-    {.name = "timestamp", .type = &kT11},
-    {.name = "backoffLimitCount", .type = &kInt32Type},
-    {.name = "backoffBaseSeconds", .type = &kInt32Type},
-    {.name = "backoffMaxSeconds", .type = &kInt32Type},
+    {.name = "timestamp", .type = &kT11, .doc = "Where they stand in their queue, by Creation or by Eviction; Eviction when absent."},
+    {.name = "backoffLimitCount", .type = &kInt32Type, .doc = "How often before they are deactivated; without limit when absent."},
+    {.name = "backoffBaseSeconds", .type = &kInt32Type, .doc = "Wait before the first time, doubled with each further one; 60 when absent."},
+    {.name = "backoffMaxSeconds", .type = &kInt32Type, .doc = "The longest wait; 3600 when absent."},
 };
-constinit const Type kConfigV1beta2RequeuingStrategy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.RequeuingStrategy", .fields = kFConfigV1beta2RequeuingStrategy};
+constinit const Type kConfigV1beta2RequeuingStrategy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.RequeuingStrategy", .doc = "How Workloads are queued again whose Pods did not get ready.", .fields = kFConfigV1beta2RequeuingStrategy};
 
 constexpr Field kFConfigV1beta2ResourceTransformation[] = {
-    {.name = "input", .type = &kStringType, .required = true},
-    {.name = "strategy", .type = &kT14},
-    {.name = "multiplyBy", .type = &kStringType},
-    {.name = "outputs", .type = &kQuantityMapType},
+    {.name = "input", .type = &kStringType, .required = true, .doc = "The resource that Pods ask for."},
+    {.name = "strategy", .type = &kT14, .doc = "Whether it still counts itself (Retain) or not (Replace); Retain when absent."},
+    {.name = "multiplyBy", .type = &kStringType, .doc = "Resource by whose amount the outputs are multiplied."},
+    {.name = "outputs", .type = &kQuantityMapType, .doc = "What one unit of it counts as."},
 };
-constinit const Type kConfigV1beta2ResourceTransformation{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ResourceTransformation", .fields = kFConfigV1beta2ResourceTransformation};
+constinit const Type kConfigV1beta2ResourceTransformation{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.ResourceTransformation", .doc = "A resource that is counted as others.", .fields = kFConfigV1beta2ResourceTransformation};
 
 constexpr Field kFConfigV1beta2Resources[] = {
-    {.name = "excludeResourcePrefixes", .type = &kT7},
-    {.name = "quotaCheckStrategy", .type = &kT31},
-    {.name = "transformations", .type = &kT32},
-    {.name = "deviceClassMappings", .type = &kT33},
+    {.name = "excludeResourcePrefixes", .type = &kT7, .doc = "Resources whose names begin like this are not counted."},
+    {.name = "quotaCheckStrategy", .type = &kT31, .doc = "What becomes of requests for resources that the ClusterQueue does not name; BlockUndeclared when absent."},
+    {.name = "transformations", .type = &kT32, .doc = "Resources that are counted as others."},
+    {.name = "deviceClassMappings", .type = &kT33, .doc = "Names under which devices of resource claims are counted."},
 };
-constinit const Type kConfigV1beta2Resources{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.Resources", .fields = kFConfigV1beta2Resources};
+constinit const Type kConfigV1beta2Resources{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.Resources", .doc = "How requests of Pods are counted.", .fields = kFConfigV1beta2Resources};
 
 constexpr Field kFConfigV1beta2TLSOptions[] = {
-    {.name = "minVersion", .type = &kStringType},
-    {.name = "cipherSuites", .type = &kT7},
-    {.name = "curvePreferences", .type = &kT17},
+    {.name = "minVersion", .type = &kStringType, .doc = "VersionTLS12 or VersionTLS13; the former when absent."},
+    {.name = "cipherSuites", .type = &kT7, .doc = "Suites of TLS 1.2, by their IANA names; not with VersionTLS13."},
+    {.name = "curvePreferences", .type = &kT17, .doc = "Key exchanges by their numbers, the preferred one first."},
 };
-constinit const Type kConfigV1beta2TLSOptions{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.TLSOptions", .fields = kFConfigV1beta2TLSOptions};
+constinit const Type kConfigV1beta2TLSOptions{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.TLSOptions", .doc = "TLS settings of every port that speaks TLS.", .fields = kFConfigV1beta2TLSOptions};
 
 constexpr Field kFConfigV1beta2VisibilityServerConfiguration[] = {
-    {.name = "bindAddress", .type = &kStringType},
-    {.name = "bindPort", .type = &kInt32Type},
+    {.name = "bindAddress", .type = &kStringType, .doc = "Its address; every one of the machine when absent."},
+    {.name = "bindPort", .type = &kInt32Type, .doc = "Its port; 8082 when absent."},
 };
-constinit const Type kConfigV1beta2VisibilityServerConfiguration{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.VisibilityServerConfiguration", .fields = kFConfigV1beta2VisibilityServerConfiguration};
+constinit const Type kConfigV1beta2VisibilityServerConfiguration{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.VisibilityServerConfiguration", .doc = "Where pending Workloads are listed.", .fields = kFConfigV1beta2VisibilityServerConfiguration};
 
 constexpr Field kFConfigV1beta2WaitForPodsReady[] = {
-    {.name = "timeout", .type = &kDurationType},
-    {.name = "recoveryTimeout", .type = &kDurationType},
-    {.name = "blockAdmission", .type = &kBoolType},
-    {.name = "requeuingStrategy", .type = &kConfigV1beta2RequeuingStrategy},
+    {.name = "timeout", .type = &kDurationType, .doc = "How long Pods may take to get ready after admission; 30m when absent."},
+    {.name = "recoveryTimeout", .type = &kDurationType, .doc = "How long Pods that were ready may be unready; the timeout when absent, 0s turns it off."},
+    {.name = "blockAdmission", .type = &kBoolType, .doc = "Admit one Workload after the other, each when the Pods of all before it are ready; off when absent."},
+    {.name = "requeuingStrategy", .type = &kConfigV1beta2RequeuingStrategy, .doc = "How they are queued again."},
 };
-constinit const Type kConfigV1beta2WaitForPodsReady{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.WaitForPodsReady", .fields = kFConfigV1beta2WaitForPodsReady};
+constinit const Type kConfigV1beta2WaitForPodsReady{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.WaitForPodsReady", .doc = "Workloads whose Pods do not get ready in time give their quota back and are queued again.", .fields = kFConfigV1beta2WaitForPodsReady};
 
 constexpr Field kFConfigV1beta2WorkloadRetentionPolicy[] = {
-    {.name = "afterFinished", .type = &kDurationType},
-    {.name = "afterDeactivatedByKueue", .type = &kDurationType},
+    {.name = "afterFinished", .type = &kDurationType, .doc = "How long after they finished; never when absent."},
+    {.name = "afterDeactivatedByKueue", .type = &kDurationType, .doc = "How long after Kueue deactivated them, together with their jobs; never when absent."},
 };
-constinit const Type kConfigV1beta2WorkloadRetentionPolicy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.WorkloadRetentionPolicy", .fields = kFConfigV1beta2WorkloadRetentionPolicy};
+constinit const Type kConfigV1beta2WorkloadRetentionPolicy{.kind = Kind::kStruct, .name = "io.x-k8s.kueue.config.v1beta2.WorkloadRetentionPolicy", .doc = "When Workloads are deleted.", .fields = kFConfigV1beta2WorkloadRetentionPolicy};
 
 }  // namespace kueue::api::gen

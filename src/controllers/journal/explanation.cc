@@ -204,6 +204,8 @@ class Explainer {
     Value start = Value::object();
     if (preempting_ > 0) {
       start["unknown"] = "it starts when the workloads that it preempts have ended";
+    } else if (look_.start.never) {
+      start["never"] = look_.start.why_not;
     } else if (!look_.start.at.has_value()) {
       start["unknown"] = look_.start.why_not;
     } else {
@@ -238,6 +240,10 @@ class Explainer {
       entries.as_array().push_back(std::move(one));
     }
     out_["history"] = std::move(entries);
+    // Times of creation are whole seconds.
+    const auto& created = workload_->metadata.creation_timestamp;
+    if (created.has_value() && *created + Duration::seconds(1) < history_.since)
+      out_["historySince"] = format_time(history_.since);
     if (history_.dropped > 0) out_["historyDropped"] = static_cast<int64_t>(history_.dropped);
   }
 

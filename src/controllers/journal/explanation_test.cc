@@ -84,6 +84,31 @@ TEST_F(ExplanationTest, SaysWhyNobodyKnowsWhenItStarts) {
             "no end is known of lab/" + name_of("holder") + " (no maximum execution time)");
 }
 
+TEST_F(ExplanationTest, SaysWhenItNeverStarts) {
+  start();
+  add_job("holder", 3);  // whose end nobody knows
+  run();
+  add_job("huge", 5);
+  run();
+  const json::Value w = explain("huge");
+  EXPECT_NE(w.get_string({"start", "never"}).find("maximum capacity (4)"), std::string::npos)
+      << json::write_pretty(w);
+}
+
+TEST_F(ExplanationTest, SaysSinceWhenItsHistoryGoes) {
+  start();
+  add_job("old", 5);
+  run();
+  EXPECT_EQ(explain("old").find("historySince"), nullptr);
+  executor_.advance(Duration::seconds(10));
+  const std::string now = format_time(executor_.clock().now());
+  restart();
+  EXPECT_EQ(explain("old").get_string({"historySince"}), now);
+  add_job("new", 5);
+  run();
+  EXPECT_EQ(explain("new").find("historySince"), nullptr);
+}
+
 TEST_F(ExplanationTest, NamesWhoWasPreemptedForWhom) {
   api_.change("clusterqueues", "", "shared", [](json::Value& object) {
     object.at_path({"spec", "preemption", "withinClusterQueue"}) = "LowerPriority";

@@ -49,12 +49,22 @@ void Journal::note(const engine::Key& workload, std::string_view uid, What what,
       const Entry& entry = items[i - 1]->entry;
       if (same(entry) && now - entry.last < kSameNews) return;
     }
-  } else if (!items.empty() && same(items.back()->entry)) {
-    Entry& last = items.back()->entry;
-    ++last.count;
-    last.last = now;
-    items_.splice(items_.end(), items_, items.back());
-    return;
+  } else {
+    // Why it waits may go to and fro between a few texts: each of them is one entry.
+    for (size_t i = items.size(); i > 0 && i + kNews > items.size(); --i) {
+      const Items::iterator item = items[i - 1];
+      if (!same(item->entry)) {
+        const bool passing = item->entry.what == What::kWaits || item->entry.what == What::kPods;
+        if (what == What::kWaits && passing) continue;
+        break;
+      }
+      ++item->entry.count;
+      item->entry.last = now;
+      items_.splice(items_.end(), items_, item);
+      items.erase(items.begin() + static_cast<std::ptrdiff_t>(i - 1));
+      items.push_back(item);
+      return;
+    }
   }
   items_.push_back({{what, now, now, 1, std::move(text), other}, record});
   items.push_back(std::prev(items_.end()));
@@ -89,6 +99,7 @@ void Journal::forget(const engine::Key& workload) {
 
 Journal::History Journal::of(const engine::Key& workload, std::string_view uid) const {
   History out;
+  out.since = since_;
   std::lock_guard lock(mutex_);
   const auto record = records_.find(workload);
   if (record == records_.end() || record->second.uid != uid) return out;

@@ -43,15 +43,18 @@ class Journal {
     What what = What::kWaits;
     Instant first;
     Instant last;
-    uint32_t count = 1;  // equal ones in a row
+    uint32_t count = 1;  // equal ones
     std::string text;
     engine::Key other;  // the other Workload that takes part; empty = none
   };
 
+  // From now on it hears of everything; a History says so. Once, before the first note().
+  void begin(Instant now) { since_ = now; }
   Journal() : Journal(Limits{}) {}
   explicit Journal(const Limits& limits) : limits_(limits) {}
 
-  // Adds an entry about the Workload of this uid, or counts up the last one when it says the same.
+  // Adds an entry about the Workload of this uid, or counts up the last one when it says the same;
+  // of reasons to wait also one of the last few.
   // A Workload of the same name and another uid is forgotten. With `seen_again` false an equal one
   // among the newest entries is left as it is: the same news through another channel.
   void note(const engine::Key& workload, std::string_view uid, What what, Instant now,
@@ -61,6 +64,7 @@ class Journal {
   struct History {
     std::vector<Entry> entries;  // oldest first
     uint64_t dropped = 0;        // older ones that are no longer there
+    Instant since;               // of what was before nothing can be known: see begin()
   };
   History of(const engine::Key& workload, std::string_view uid) const;
 
@@ -87,6 +91,7 @@ class Journal {
   void erase(Records::iterator record);
 
   const Limits limits_;
+  Instant since_;
   mutable std::mutex mutex_;
   Records records_;
   Items items_;  // of all, by the time of the last news

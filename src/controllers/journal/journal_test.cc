@@ -29,6 +29,26 @@ TEST(Journal, CountsEqualEntriesInARow) {
   EXPECT_EQ(history.dropped, 0u);
 }
 
+// To and fro between two reasons is two entries; what is in between stays news.
+TEST(Journal, CountsReasonsThatComeBack) {
+  Journal journal;
+  for (int i = 0; i < 6; ++i)
+    journal.note(key(1), "u", What::kWaits, at(i), i % 2 == 0 ? "no quota" : "preempts");
+  journal.note(key(1), "u", What::kPods, at(6), "not ready");
+  journal.note(key(1), "u", What::kWaits, at(7), "no quota");
+  auto history = journal.of(key(1), "u");
+  ASSERT_EQ(history.entries.size(), 3u);
+  EXPECT_EQ(history.entries[0].text, "preempts");
+  EXPECT_EQ(history.entries[0].count, 3u);
+  EXPECT_EQ(history.entries[2].text, "no quota");
+  EXPECT_EQ(history.entries[2].count, 4u);
+  EXPECT_EQ(history.entries[2].first, at(0));
+  EXPECT_EQ(history.entries[2].last, at(7));
+  journal.note(key(1), "u", What::kAdmitted, at(8), "");
+  journal.note(key(1), "u", What::kWaits, at(9), "no quota");
+  EXPECT_EQ(journal.of(key(1), "u").entries.size(), 5u);
+}
+
 TEST(Journal, AnotherObjectOfTheSameNameStartsAnew) {
   Journal journal;
   journal.note(key(1), "old", What::kWaits, at(1), "no quota");

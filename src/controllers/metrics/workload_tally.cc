@@ -56,11 +56,6 @@ void WorkloadTally::report_again(const kube::ObjectKey& local_queue) {
 
 void WorkloadTally::report_again(const std::string& cluster_queue) {
   std::lock_guard lock(mutex_);
-  if (context_.stores->cluster_queues.get({"", cluster_queue}) != nullptr) {
-    gone_.erase(cluster_queue);
-  } else {
-    gone_.insert(cluster_queue);
-  }
   for (const auto& [share, n] : counts_)
     if (share.cluster_queue == cluster_queue) count(share, 0);
 }
@@ -82,8 +77,7 @@ void WorkloadTally::count(const Share& share, int by) {
   entry->second += by;
   const int n = entry->second;
   metrics::Metrics& m = *context_.metrics;
-  // Workloads outlive their queues, series do not. Those that wait for a queue that is yet to come
-  // are told.
+  // Workloads outlive their queues, or wait for them; series do not.
   const bool cluster_queue_exists =
       context_.stores->cluster_queues.get({"", share.cluster_queue}) != nullptr;
   const bool local_exists =
@@ -109,7 +103,7 @@ void WorkloadTally::count(const Share& share, int by) {
       set(m.local_queue_finished_workloads, {share.queue, share.namespace_}, local_exists ? n : 0);
   } else {
     set(m.unadmitted_workloads, {share.cluster_queue, share.reason, share.cause},
-        gone_.contains(share.cluster_queue) ? 0 : total);
+        cluster_queue_exists ? total : 0);
     if (local)
       set(m.local_queue_unadmitted_workloads,
           {share.queue, share.namespace_, share.cluster_queue, share.reason, share.cause},

@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "controllers/context.h"
@@ -46,7 +45,6 @@ class WorkloadTally {
   std::mutex mutex_;
   std::map<kube::ObjectKey, Share> shares_;
   std::map<Share, int> counts_;
-  std::set<std::string> gone_;  // ClusterQueues that were there once
 };
 
 }  // namespace kueue::controllers

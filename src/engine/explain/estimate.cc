@@ -36,9 +36,14 @@ class Player {
 
   StartEstimate play(const std::vector<WorkloadId>& before) {
     StartEstimate out;
+    if (std::string why = never(); !why.empty()) {
+      out.never = true;
+      out.why_not = std::move(why);
+      return out;
+    }
     line_ = before;
     line_.push_back(id_);
-    for (WorkloadId each : line_) scans_.start_over(each);
+    for (WorkloadId each : before) scans_.start_over(each);
     collect_endings(out);
     Instant time = now_;
     while (true) {
@@ -64,6 +69,27 @@ class Player {
   }
 
  private:
+  // Why it would not fit if nothing of its cohort tree held quota; "" when it would, or when places
+  // are missing, which others may hold.
+  std::string never() {
+    const Forest& forest = world_.forest;
+    const Overlay::Mark mark = overlay_.mark();
+    scans_.start_over(id_);
+    for (QuotaId node : forest.queues_below(forest.at(world_.queues[queue_].node).root))
+      for (WorkloadId id : world_.queues[world_.queue_of_node[node.value]].reserved)
+        overlay_.remove(id);
+    const Assignment assignment = assign_flavors(overlay_, id_, queue_, {});
+    overlay_.rollback(mark);
+    if (assignment.mode() != FitMode::kNoFit) return "";
+    for (const PodSetResult& ps : assignment.pod_sets) {
+      const auto places = [](const Reason& reason) { return reason.kind == ReasonKind::kTopology; };
+      if (std::any_of(ps.reasons.begin(), ps.reasons.end(), places)) return "";
+      for (const FlavorAttempt& attempt : ps.attempts)
+        if (std::any_of(attempt.reasons.begin(), attempt.reasons.end(), places)) return "";
+    }
+    return assignment.message(world_.object(id_));
+  }
+
   void collect_endings(StartEstimate& out) {
     const Forest& forest = world_.forest;
     for (QuotaId node : forest.queues_below(forest.at(world_.queues[queue_].node).root)) {

@@ -18,6 +18,7 @@ using TimeLeft = std::function<std::optional<Duration>(const Key& key)>;
 
 struct StartEstimate {
   std::optional<Instant> at;  // absent: unknown, and why_not says why
+  bool never = false;  // not even with all quota free: unless something changes; why_not says why
   std::string why_not;
   int32_t before = 0;         // workloads of its queue that were let in before it
   std::vector<Key> after;     // whose ends were waited for, in order of time

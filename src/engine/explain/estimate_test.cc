@@ -99,9 +99,26 @@ TEST_F(EstimateTest, SaysWhyItDoesNotKnow) {
   EXPECT_EQ(ask("b").why_not, "no end is known of ns/a (no maximum execution time)");
   left_[{"ns", "a"}] = left_[{"ns", "b"}] = kSecond;
   left_[{"ns", "z"}] = kSecond;
-  EXPECT_EQ(ask("huge").why_not, "it does not fit even when everything that holds quota has ended");
+  EXPECT_FALSE(ask("b").never);
+  // With and without known ends: never, and by how much.
+  for (const bool known : {true, false}) {
+    if (!known) left_.clear();
+    const StartEstimate huge = ask("huge");
+    EXPECT_TRUE(huge.never);
+    EXPECT_NE(huge.why_not.find("maximum capacity (4)"), std::string::npos) << huge.why_not;
+  }
   EXPECT_EQ(ask("a").why_not, "it holds quota already");
   EXPECT_EQ(ask("absent").why_not, "it is not known to the scheduler");
+}
+
+TEST_F(EstimateTest, NeverWhenNoFlavorMatches) {
+  ClusterQueue queue = testing::team_queue();
+  testing::make_team(state_, queue);
+  state_.apply(FlavorChanged{{"default", {}, {{"gpu", "", "NoSchedule"}}, {}, ""}});
+  add("w", 100, 0);
+  const StartEstimate found = ask("w");
+  EXPECT_TRUE(found.never);
+  EXPECT_NE(found.why_not.find("taint"), std::string::npos) << found.why_not;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace kueue::engine {
 namespace {
 
 constexpr size_t kMostDomains = 3;
+constexpr size_t kMostNamed = 3;
 
 class Asker {
  public:
@@ -57,7 +58,7 @@ class Asker {
       out.quota.push_back(quota_look(world_.names.fr(flavor, resource), amount));
       needs_room |= !out.quota.back().missing.is_zero();
     }
-    if (needs_room) out.preemption = preemption_look(flavor, out.quota);
+    if (needs_room) out.preemption = preemption_look(flavor, out.quota, changes);
     add_domains(ps, flavor, out);
     for (const Reason& reason : attempt.reasons)
       changes_for(reason, world_.object(id_).pod_sets[ps.index].name, changes);
@@ -85,7 +86,8 @@ class Asker {
     return out;
   }
 
-  PreemptionLook preemption_look(FlavorId flavor, const std::vector<QuotaLook>& quota) {
+  PreemptionLook preemption_look(FlavorId flavor, const std::vector<QuotaLook>& quota,
+                                 std::vector<std::string>& changes) {
     PreemptionLook out;
     PreemptRequest request{
         .preemptor = id_, .queue = queue_id_, .usage = {}, .needed = {}, .places_fit = {}};
@@ -109,6 +111,58 @@ class Asker {
       out.why_not = "the preemption policies of the ClusterQueue are Never";
     else
       out.why_not = "no workload that the policies allow to preempt would free enough";
+    policies_that_help(request, changes);
+    return out;
+  }
+
+  // One by one the policies that would find victims, each in its mildest form.
+  void policies_that_help(const PreemptRequest& request, std::vector<std::string>& changes) {
+    const Preemption now = queue_.spec.preemption;
+    const std::string of = " of ClusterQueue " + queue_.spec.name + " to ";
+    const auto helps = [&](const Preemption& tried, const std::string& text) {
+      Preemption& policies = world_.queues[queue_id_].spec.preemption;
+      policies = tried;
+      const std::vector<Victim> victims = find_victims(overlay_, request);
+      policies = now;
+      if (victims.empty()) return false;
+      changes.push_back("set preemption." + text + ": it could then preempt " + named(victims));
+      return true;
+    };
+    for (const auto& [policy, word] :
+         {std::pair(WithinClusterQueue::kLowerPriority, "LowerPriority"),
+          std::pair(WithinClusterQueue::kLowerOrNewerEqualPriority, "LowerOrNewerEqualPriority")}) {
+      Preemption tried = now;
+      tried.within = policy;
+      if (policy > now.within && helps(tried, "withinClusterQueue" + of + word)) break;
+    }
+    if (!world_.forest.has_parent(queue_.node)) return;
+    for (const auto& [policy, word] :
+         {std::pair(ReclaimWithinCohort::kLowerPriority, "LowerPriority"),
+          std::pair(ReclaimWithinCohort::kAny, "Any")}) {
+      Preemption tried = now;
+      tried.reclaim = policy;
+      if (policy > now.reclaim && helps(tried, "reclaimWithinCohort" + of + word)) return;
+    }
+    if (now.borrow.lower_priority) return;
+    Preemption tried = now;
+    tried.borrow.lower_priority = true;
+    std::string and_reclaim;
+    if (now.reclaim == ReclaimWithinCohort::kNever) {
+      tried.reclaim = ReclaimWithinCohort::kLowerPriority;
+      and_reclaim = " with reclaimWithinCohort LowerPriority";
+    }
+    helps(tried, "borrowWithinCohort.policy" + of + "LowerPriority" + and_reclaim);
+  }
+
+  std::string named(const std::vector<Victim>& victims) const {
+    std::vector<std::string> names;
+    for (const Victim& victim : victims) names.push_back(world_.object(victim.id).key.text());
+    std::sort(names.begin(), names.end());
+    std::string out;
+    for (size_t i = 0; i < names.size() && i < kMostNamed; ++i)
+      out += (i == 0 ? "" : ", ") + names[i];
+    if (names.size() > kMostNamed)
+      out += " and " + std::to_string(names.size() - kMostNamed) + " more";
     return out;
   }
 
@@ -190,6 +244,34 @@ const char* standing_of(const State& state, const Key& key) {
   return "";
 }
 
+// Of a workload whose way to a ClusterQueue ends before one.
+void say_what_is_missing(const World& world, WorkloadId id, Why& out) {
+  const WorkloadRecord& r = world.record(id);
+  const std::string name = world.object(id).queue_name;
+  if (name.empty()) {
+    out.message = "it names no queue";
+    out.changes = {"set the label kueue.x-k8s.io/queue-name of its job to a LocalQueue"};
+    return;
+  }
+  const std::string ns = out.key.namespace_.str();
+  if (!r.local.valid() || !world.locals[r.local].exists) {
+    out.message = "there is no LocalQueue " + name + " in namespace " + ns;
+    std::vector<std::string> others;
+    for (const LocalRecord& local : world.locals)
+      if (local.exists && local.key.namespace_ == out.key.namespace_)
+        others.push_back(local.key.name);
+    std::sort(others.begin(), others.end());
+    std::string text = "create LocalQueue " + name + " in namespace " + ns;
+    for (size_t i = 0; i < others.size() && i < kMostNamed; ++i)
+      text += (i == 0 ? ", or name one that is there: " : ", ") + others[i];
+    out.changes = {text};
+    return;
+  }
+  const std::string queue = world.locals[r.local].spec.cluster_queue;
+  out.message = "there is no ClusterQueue " + queue + ", which LocalQueue " + name + " leads to";
+  out.changes = {"create ClusterQueue " + queue};
+}
+
 }  // namespace
 
 Why explain(State& state, const Key& key) {
@@ -205,19 +287,32 @@ Why explain(State& state, const Key& key) {
   const WorkloadRecord& r = world.record(id);
   QueueId queue = r.local.valid() ? world.locals[r.local].queue : QueueId();
   if (!queue.valid() || !world.queues[queue].exists) {
-    out.message = "its LocalQueue or ClusterQueue is not there";
+    say_what_is_missing(world, id, out);
     return out;
   }
   out.cluster_queue = world.queues[queue].spec.name;
+  const LocalRecord& local = world.locals[r.local];
+  if (local.spec.stop != StopPolicy::kNone) {
+    out.message = "LocalQueue " + local.key.text() + " is stopped";
+    out.changes = {"set spec.stopPolicy of LocalQueue " + local.key.text() + " to None"};
+    return out;
+  }
   if (!world.queues[queue].activity.active) {
     out.message = world.queues[queue].activity.message;
+    out.changes = {world.queues[queue].spec.stop != StopPolicy::kNone
+                       ? "set spec.stopPolicy of ClusterQueue " + out.cluster_queue + " to None"
+                       : "mend ClusterQueue " + out.cluster_queue + ": " + out.message};
     return out;
   }
   // Those with quota have been through all this.
   if (r.reservation) return out;
   const std::optional<std::string> refused = why_not_nominated(world, id, queue);
   Asker(world, id, queue).look(out);
-  if (refused && !refused->empty()) out.message = *refused;
+  if (!refused) return out;
+  if (!refused->empty()) out.message = *refused;
+  // No quota helps what would not be looked at.
+  out.changes = {refused->empty() ? "create namespace " + key.namespace_.str()
+                                  : "mend what stands against it: " + *refused};
   return out;
 }
 
