@@ -57,6 +57,8 @@ class Lab {
   void queue(const std::string& name, const QueueOptions& options);
   // Nodes of a three-level topology "tree" (block, rack, host), `cpu` each, for topology flavors.
   void nodes(int blocks, int racks, int hosts, int64_t cpu);
+  // Room for so many jobs: the list of them is no part of what an engine holds.
+  void expect(size_t jobs) { objects_.reserve(jobs); }
   void pending(const std::string& queue, const JobOptions& options);
   // Already admitted, in the flavor "default".
   void running(const std::string& queue, const JobOptions& options);

@@ -12,6 +12,7 @@ void per_pending(benchmark::State& state) {
     lab.flavor("default");
     for (int i = 0; i < 30; ++i) lab.queue("queue-" + std::to_string(i), {});
     constexpr int kEach = 5000;
+    lab.expect(30 * kEach);
     int64_t before = heap().live;
     for (int i = 0; i < 30; ++i) lab.pending_mix("queue-" + std::to_string(i), kEach);
     state.counters["bytes"] = static_cast<double>(heap().live - before) / (30.0 * kEach);

@@ -2,6 +2,7 @@
 // stored; every order that can be seen is by name.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -23,6 +24,11 @@ using QueueId = Id<struct QueueTag>;        // ClusterQueue
 using LocalId = Id<struct LocalQueueTag>;   // LocalQueue
 using WorkloadId = Id<struct WorkloadTag>;
 using QuotaId = Id<struct QuotaNodeTag>;  // node of the quota forest: ClusterQueue or Cohort
+
+// By the place of the shared string: for look-ups, never for an order that can be seen.
+struct TextHash {
+  size_t operator()(const Text& text) const { return std::hash<const void*>()(&text.str()); }
+};
 
 struct FlavorResource {
   FlavorId flavor;

@@ -201,7 +201,7 @@ Snapshot take_snapshot(const State& state) {
   out.now = world.now;
   out.cycle = world.cycle;
   for (auto it = world.namespaces.begin(); it != world.namespaces.end(); ++it)
-    out.namespaces.emplace_back(it->first, it->second);
+    out.namespaces.emplace_back(it->first.str(), it->second);
   std::sort(out.namespaces.begin(), out.namespaces.end());
   for (const auto& [name, node] : world.topology.nodes) out.nodes.push_back(node);
   for (const auto& [name, pod] : world.topology.pods) out.pods.push_back(pod);

@@ -36,7 +36,7 @@ void apply_event(World& world, const SecondPassReady& event);
 LocalId ensure_local(World& world, std::string_view ns, std::string_view name);
 // The record of a ClusterQueue, made when only its name is known: its LocalQueues and reservations
 // may come before the ClusterQueue itself.
-QueueId ensure_queue(World& world, const std::string& name);
+QueueId ensure_queue(World& world, const Text& name);
 // The value that orders the LocalQueue among others follows its ledger and weight
 // (fairshare/ledger.cc).
 void refresh_local_usage(World& world, LocalId local);

@@ -70,7 +70,7 @@ void withdraw_members(World& world, LocalId local) {
 
 }  // namespace
 
-QueueId ensure_queue(World& world, const std::string& name) {
+QueueId ensure_queue(World& world, const Text& name) {
   auto [it, inserted] = world.queue_ids.try_emplace(name);
   if (inserted) {
     it->second = world.queues.push(QueueRecord());

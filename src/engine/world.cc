@@ -24,7 +24,7 @@ WorkloadId World::find(const Key& key) const {
   });
 }
 
-QueueId World::find_queue(const std::string& name) const {
+QueueId World::find_queue(const Text& name) const {
   auto it = queue_ids.find(name);
   return it == queue_ids.end() ? QueueId() : it->second;
 }

@@ -209,13 +209,13 @@ struct World {
   Instant now;
   int64_t cycle = 0;
 
-  std::unordered_map<std::string, Labels> namespaces;
+  std::unordered_map<Text, Labels, TextHash> namespaces;
   IndexVec<FlavorId, FlavorRecord> flavors;
   std::unordered_map<std::string, AdmissionCheck> checks;
   std::unordered_map<std::string, Topology> topologies;
   std::map<std::string, Cohort> cohorts;  // as given; quotas are in the forest
 
-  std::unordered_map<std::string, QueueId> queue_ids;
+  std::unordered_map<Text, QueueId, TextHash> queue_ids;
   IndexVec<QueueId, QueueRecord> queues;
   std::vector<QueueId> queue_of_node;  // by QuotaId
   KeyIndex<LocalId> local_ids;
@@ -272,7 +272,7 @@ struct World {
   WorkloadRecord& record(WorkloadId id) { return workloads[id]; }
   const WorkloadRecord& record(WorkloadId id) const { return workloads[id]; }
   WorkloadId find(const Key& key) const;
-  QueueId find_queue(const std::string& name) const;
+  QueueId find_queue(const Text& name) const;
   LocalId find_local(const Key& key) const { return find_local(key.namespace_, key.name); }
   LocalId find_local(std::string_view ns, std::string_view name) const;
   bool gate(Gate g) const { return settings.gates.on(g); }

@@ -15,6 +15,10 @@ namespace kueue::engine {
 struct Entry {
   Head head;
   QueueId queue;
+  // What orders it, as it was when the cycle began.
+  int64_t priority = 0;  // effective
+  Instant timestamp;
+  bool holds_quota = false;
   bool nominated = false;
   Assignment assignment;
   std::vector<Victim> victims;

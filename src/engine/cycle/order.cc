@@ -7,19 +7,16 @@
 
 namespace kueue::engine {
 int by_time_and_name(const World& world, const Entry& a, const Entry& b) {
-  const Workload& x = world.object(a.id());
-  const Workload& y = world.object(b.id());
-  Instant s = queue_timestamp(world, x), t = queue_timestamp(world, y);
-  if (s != t) return s < t ? -1 : 1;
-  if (x.key != y.key) return x.key < y.key ? -1 : 1;
+  if (a.timestamp != b.timestamp) return a.timestamp < b.timestamp ? -1 : 1;
+  const Key& x = world.object(a.id()).key;
+  const Key& y = world.object(b.id()).key;
+  if (x != y) return x < y ? -1 : 1;
   return 0;
 }
 
 int by_priority(const World& world, const Entry& a, const Entry& b) {
   if (!world.gate(Gate::kPrioritySortingWithinCohort)) return 0;
-  int64_t x = world.object(a.id()).effective_priority(),
-          y = world.object(b.id()).effective_priority();
-  return x == y ? 0 : (x > y ? -1 : 1);
+  return a.priority == b.priority ? 0 : (a.priority > b.priority ? -1 : 1);
 }
 
 int by_preemptor(const World& world, const Entry& a, const Entry& b) {
@@ -30,9 +27,7 @@ int by_preemptor(const World& world, const Entry& a, const Entry& b) {
 }
 
 bool classical_before(const World& world, const Entry& a, const Entry& b) {
-  bool x = world.record(a.id()).reservation != nullptr,
-       y = world.record(b.id()).reservation != nullptr;
-  if (x != y) return x;
+  if (a.holds_quota != b.holds_quota) return a.holds_quota;
   if (int c = by_preemptor(world, a, b); c != 0) return c < 0;
   if (a.assignment.borrow != b.assignment.borrow) return a.assignment.borrow < b.assignment.borrow;
   if (int c = by_priority(world, a, b); c != 0) return c < 0;

@@ -1,6 +1,7 @@
 // plan(): one scheduling cycle from heads to commands (behaviour.md 4).
 #include <algorithm>
 
+#include "base/fetch_ahead.h"
 #include "engine/cycle/entry.h"
 #include "engine/queue/digest.h"
 #include "engine/topology/tree.h"
@@ -96,15 +97,32 @@ void return_entry(World& world, Plan& plan, Entry& entry) {
   plan.commands.push_back(std::move(command));
 }
 
+// With thousands of queues what a cycle touches is more than the caches hold. What comes next is
+// asked for in time: the record first, then what it points to.
+template <typename Heads, typename IdOf>
+void fetch_next(const World& world, const Heads& heads, size_t i, IdOf id_of) {
+  constexpr size_t kRecord = 8, kObject = 4;
+  if (i + kRecord < heads.size()) fetch_ahead(&world.record(id_of(heads[i + kRecord])));
+  if (i + kObject >= heads.size()) return;
+  const WorkloadRecord& r = world.record(id_of(heads[i + kObject]));
+  fetch_ahead(r.object.get());
+  if (r.queue.valid()) fetch_ahead(&world.queues[r.queue]);
+}
+
 void collect_entries(World& world, bool every_head, CycleScratch& scratch) {
   std::vector<Head> heads = take_heads(world, !every_head);
   scratch.entries.reserve(heads.size());
-  for (const Head& head : heads) {
+  for (size_t i = 0; i < heads.size(); ++i) {
+    fetch_next(world, heads, i, [](const Head& head) { return head.id; });
+    const Head& head = heads[i];
     Entry entry;
     entry.head = head;
     WorkloadRecord& r = world.record(head.id);
     entry.queue = head.second_pass && r.reservation ? r.reservation->queue : r.queue;
     if (!entry.queue.valid()) continue;
+    entry.priority = r.object->effective_priority();
+    entry.timestamp = queue_timestamp(world, *r.object);
+    entry.holds_quota = r.reservation != nullptr;
     mark_seen(world, head.id, entry.queue);
     (may_be_nominated(world, entry) ? scratch.entries : scratch.rejected)
         .push_back(std::move(entry));
@@ -130,7 +148,9 @@ void finish(World& world, Plan& plan, bool explain, std::vector<Entry*>& done,
   plan.looked_at = static_cast<int32_t>(done.size() + rejected.size());
   if (explain) plan.why.decisions.reserve(done.size() + rejected.size());
   size_t command = 0;
-  for (Entry* entry : done) {
+  for (size_t i = 0; i < done.size(); ++i) {
+    fetch_next(world, done, i, [](const Entry* next) { return next->id(); });
+    Entry* entry = done[i];
     if (entry->status != EntryStatus::kAssumed) continue;
     while (!std::holds_alternative<Admit>(plan.commands[command])) ++command;
     assume(world, *entry, std::get<Admit>(plan.commands[command]));
@@ -178,7 +198,10 @@ Plan plan(State& state, const CycleInput& input) {
   {
     Overlay overlay(world);
     Cycle cycle{.overlay = overlay, .plan = result};
-    for (Entry& entry : entries) nominate(overlay, entry);
+    for (size_t i = 0; i < entries.size(); ++i) {
+      fetch_next(world, entries, i, [](const Entry& entry) { return entry.id(); });
+      nominate(overlay, entries[i]);
+    }
     if (world.settings.fair_sharing) crowded = crowded_out(entries);
     EntryOrder order(cycle, entries);
     while (Entry* entry = order.next()) {

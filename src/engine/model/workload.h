@@ -137,6 +137,8 @@ struct Workload {
   bool elastic = false;
   bool pod_owned = false;   // its one owner is a Pod, and it is no group
   bool multikueue = false;  // has a MultiKueue check by its ClusterQueue's strategy
+  // Told to go long ago and still there: nobody waits for its quota any more, and it is no victim.
+  bool given_up = false;
   SlimVector<PodSet> pod_sets;
 
   Text job_uid;                             // label job-uid
@@ -158,8 +160,6 @@ struct Workload {
   SlimVector<std::string> unhealthy_nodes;
   SlimVector<PreemptionGate> preemption_gates;  // spec, with the state from status
   Text cluster_name;                            // MultiKueue worker
-  // Told to go long ago and still there: nobody waits for its quota any more, and it is no victim.
-  bool given_up = false;
 
   // nullptr when absent.
   const Condition* condition(ConditionType type) const;
