@@ -135,6 +135,7 @@ class Planner {
       remove_all_active();
     else if (!suspended_)
       balance();
+    hold_the_last_count();
     close_if_quiet();
     return finish();
   }
@@ -463,16 +464,27 @@ class Planner {
     }
   }
 
-  // The last condition comes when every Pod has ended and is counted, and not before the reason of
-  // the end was to be seen.
+  // A success is to be seen before it is in the numbers: these come together with Complete.
+  void hold_the_last_count() {
+    if (!true_condition("SuccessCriteriaMet") || !end_is_to_be_shown()) return;
+    for (const json::Value* pod : pods_)
+      if (is_terminal(*pod)) std::erase(plan_.release, key_of(*pod).name);
+  }
+
+  // Asks for another pass when the time comes.
+  bool end_is_to_be_shown() {
+    const Duration left = backoff_.ending_since + kEndShown - now_;
+    if (backoff_.ending_since.is_zero() || left.ns <= 0) return false;
+    look_again(left);
+    return true;
+  }
+
+  // The last condition comes when every Pod has ended and is counted; Failed not before
+  // FailureTarget was to be seen.
   void close_if_quiet() {
     if (!ending() || uncounted_ > 0 || !active_.empty() || terminating_ > 0) return;
     bool ok = true_condition("SuccessCriteriaMet");
-    const Duration shown = now_ - backoff_.ending_since;
-    if (!backoff_.ending_since.is_zero() && shown < kEndShown) {
-      look_again(kEndShown - shown);
-      return;
-    }
+    if (!ok && end_is_to_be_shown()) return;
     std::string_view source = ok ? "SuccessCriteriaMet" : "FailureTarget";
     std::string reason(text_of(source, "reason")), message(text_of(source, "message"));
     set_condition(conditions_, ok ? "Complete" : "Failed", "True", reason, message, now_, true);

@@ -46,9 +46,9 @@ struct JobPlan {
   std::optional<Duration> look_again;  // even if nothing happens
 };
 
-// A Job shows what ends it (the Pods that ended, the condition SuccessCriteriaMet or FailureTarget)
-// for this long before it is Complete or Failed: who follows its status sees why it ends and not
-// only that it did.
+// A Job shows what ends it (SuccessCriteriaMet with Pods not yet counted, or FailureTarget with
+// those that were) for this long before it is Complete or Failed: who follows its status sees why
+// it ends and not only that it did.
 inline constexpr Duration kEndShown = Duration::seconds(1);
 
 // Failures since the last success, which delay new Pods. Kept by the caller for as long as the Job

@@ -157,6 +157,10 @@ void finish(World& world, Plan& plan, bool explain, std::vector<Entry*>& done,
     if (world.record(entry->id()).place == Place::kInFlight) leave_flight(world, entry->id());
     ++command;
   }
+  // What was admitted was ready already: nothing will come that lets the others go on.
+  if (world.not_ready == 0 &&
+      std::any_of(done.begin(), done.end(), [](const Entry* e) { return e->waits_for_pods_ready; }))
+    world.touch_all();
   plan.keep_going = done.empty() && rejected.empty();
   for (Entry* entry : done) {
     if (entry->status == EntryStatus::kAssumed || entry->status == EntryStatus::kEvicted) {
