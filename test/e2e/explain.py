@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
@@ -142,6 +143,9 @@ def after_kill(kueue):
             assert "historySince" not in session.explained("holder", "Admitted")
             process.kill()
             process.wait()
+        # Times of creation are whole seconds: what is younger than that may be of the next manager.
+        made = time.time()
+        _server.wait_until(lambda: time.time() > made + 2, "the Workload to be older than the next manager")
         with _server.embedded(kueue, memory=False, data_dir=data) as (kubeconfig, _, _):
             session = Session(kueue, kubeconfig)
             assert session.explained("holder", "Admitted")["historySince"]

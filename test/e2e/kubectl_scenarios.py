@@ -186,8 +186,9 @@ class Stage:
 def quick_start(s):
     """The files of examples/quick-start: three of five jobs fit, the others follow."""
     folder = EXAMPLES / "quick-start"
-    s.do("apply", "-f", str(folder / "queues.yaml"))
-    names = [s.do("create", "-f", str(folder / "job.yaml"), "-o", "name").strip() for _ in range(5)]
+    s.do("apply", "-f", str(folder / "1-queues.yaml"))
+    names = s.do("apply", "-f", str(folder / "2-jobs.yaml"), "-o", "name").split()
+    check(len(names) == 5, f"five jobs, not {names}")
 
     def running():
         return [name for name in names if s.run("get", name, "-o", "jsonpath={.spec.suspend}").stdout == "false"]
