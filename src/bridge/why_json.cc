@@ -11,8 +11,18 @@ std::string amount_text(const std::string& resource, Amount amount) {
   return amount.is_unlimited() ? "+Inf" : quantity_of(resource, amount.value()).to_string();
 }
 
+json::Value domains_json(const std::vector<DomainLook>& looks) {
+  json::Array out;
+  for (const DomainLook& d : looks) {
+    json::Array values;
+    for (const std::string& value : d.values) values.emplace_back(value);
+    out.push_back(json::Value::object({{"values", std::move(values)}, {"pods", d.pods}}));
+  }
+  return out;
+}
+
 json::Value flavor_json(const FlavorLook& f) {
-  json::Array quota, victims, domains;
+  json::Array quota, victims, levels;
   for (const QuotaLook& q : f.quota) {
     json::Array holders;
     for (const QuotaHolder& h : q.holders)
@@ -29,15 +39,13 @@ json::Value flavor_json(const FlavorLook& f) {
   for (const Target& t : f.preemption.victims)
     victims.push_back(json::Value::object(
         {{"workload", t.key.text()}, {"reason", preempt_reason_text(t.reason)}}));
-  for (const DomainLook& d : f.domains) {
-    json::Array values;
-    for (const std::string& value : d.values) values.emplace_back(value);
-    domains.push_back(json::Value::object({{"values", std::move(values)}, {"pods", d.pods}}));
-  }
+  for (const LevelLook& level : f.levels)
+    levels.push_back(
+        json::Value::object({{"level", level.level}, {"domains", domains_json(level.domains)}}));
   json::Value out = json::Value::object({{"flavor", f.flavor},
                                          {"quota", std::move(quota)},
                                          {"victims", std::move(victims)},
-                                         {"domains", std::move(domains)}});
+                                         {"levels", std::move(levels)}});
   if (f.first) out["firstFailure"] = render(*f.first);
   if (!f.preemption.why_not.empty()) out["whyNoPreemption"] = f.preemption.why_not;
   return out;
@@ -60,11 +68,12 @@ void flavor_text(const PodSetLook& ps, const FlavorLook& f, std::string& out) {
     out += "    could take the quota of " + t.key.text() + " (" + preempt_reason_text(t.reason) +
            ")\n";
   if (!f.preemption.why_not.empty()) out += "    no preemption: " + f.preemption.why_not + "\n";
-  for (const DomainLook& d : f.domains) {
-    out += "    room for " + std::to_string(d.pods) + " pods in";
-    for (const std::string& value : d.values) out += " " + value;
-    out += "\n";
-  }
+  for (const LevelLook& level : f.levels)
+    for (const DomainLook& d : level.domains) {
+      out += "    " + level.level + ": room for " + std::to_string(d.pods) + " pods in";
+      for (const std::string& value : d.values) out += " " + value;
+      out += "\n";
+    }
 }
 
 }  // namespace

@@ -131,9 +131,11 @@ void add_flavor(const json::Value& set, const json::Value& flavor, std::string& 
     out += "    may preempt " + text(victim, "workload") + " (" + text(victim, "reason") + ")\n";
   if (const std::string why = text(flavor, "whyNoPreemption"); !why.empty())
     out += "    no preemption: " + why + "\n";
-  for (const json::Value& domain : json::list_at(flavor, {"domains"}))
-    out += "    room for " + std::to_string(domain.get_int({"pods"})) + " pods in " +
-           joined(json::list_at(domain, {"values"}), " ") + "\n";
+  for (const json::Value& level : json::list_at(flavor, {"levels"}))
+    for (const json::Value& domain : json::list_at(level, {"domains"}))
+      out += "    " + text(level, "level") + ": room for " +
+             std::to_string(domain.get_int({"pods"})) + " pods in " +
+             joined(json::list_at(domain, {"values"}), " ") + "\n";
 }
 
 void add_history(const json::Value& e, size_t width, std::string& out) {

@@ -1,6 +1,7 @@
 #include "engine/explain/why.h"
 
 #include <algorithm>
+#include <set>
 
 #include "engine/explain/quantity_text.h"
 #include "engine/explain/trial.h"
@@ -15,6 +16,8 @@ namespace {
 
 constexpr size_t kMostDomains = 3;
 constexpr size_t kMostNamed = 3;
+// How large a change of the rules for a whole queue is: larger than all that could be freed.
+constexpr double kRuleChange = 2;
 
 class Asker {
  public:
@@ -33,18 +36,17 @@ class Asker {
       look.pod_set = world_.object(id_).pod_sets[ps.index].name;
       look.count = ps.count;
       for (const FlavorAttempt& attempt : ps.attempts)
-        look.flavors.push_back(flavor_look(ps, attempt, out.changes));
-      if (ps.attempts.empty())
-        for (const Reason& reason : ps.reasons) changes_for(reason, look.pod_set, out.changes);
+        look.flavors.push_back(flavor_look(ps, attempt));
+      if (ps.attempts.empty()) add_changes(ps.reasons, {}, look.pod_set);
       out.pod_sets.push_back(std::move(look));
     }
-    std::sort(out.changes.begin(), out.changes.end());
-    out.changes.erase(std::unique(out.changes.begin(), out.changes.end()), out.changes.end());
+    for (const auto& [size, text] : changes_)
+      if (std::find(out.changes.begin(), out.changes.end(), text) == out.changes.end())
+        out.changes.push_back(text);
   }
 
  private:
-  FlavorLook flavor_look(const PodSetResult& ps, const FlavorAttempt& attempt,
-                         std::vector<std::string>& changes) {
+  FlavorLook flavor_look(const PodSetResult& ps, const FlavorAttempt& attempt) {
     FlavorLook out;
     out.flavor = attempt.flavor;
     if (!attempt.reasons.empty()) out.first = attempt.reasons.front();
@@ -58,10 +60,9 @@ class Asker {
       out.quota.push_back(quota_look(world_.names.fr(flavor, resource), amount));
       needs_room |= !out.quota.back().missing.is_zero();
     }
-    if (needs_room) out.preemption = preemption_look(flavor, out.quota, changes);
+    if (needs_room) out.preemption = preemption_look(flavor, out.quota);
     add_domains(ps, flavor, out);
-    for (const Reason& reason : attempt.reasons)
-      changes_for(reason, world_.object(id_).pod_sets[ps.index].name, changes);
+    add_changes(attempt.reasons, out.quota, world_.object(id_).pod_sets[ps.index].name);
     return out;
   }
 
@@ -86,8 +87,7 @@ class Asker {
     return out;
   }
 
-  PreemptionLook preemption_look(FlavorId flavor, const std::vector<QuotaLook>& quota,
-                                 std::vector<std::string>& changes) {
+  PreemptionLook preemption_look(FlavorId flavor, const std::vector<QuotaLook>& quota) {
     PreemptionLook out;
     PreemptRequest request{
         .preemptor = id_, .queue = queue_id_, .usage = {}, .needed = {}, .places_fit = {}};
@@ -111,12 +111,12 @@ class Asker {
       out.why_not = "the preemption policies of the ClusterQueue are Never";
     else
       out.why_not = "no workload that the policies allow to preempt would free enough";
-    policies_that_help(request, changes);
+    policies_that_help(request);
     return out;
   }
 
   // One by one the policies that would find victims, each in its mildest form.
-  void policies_that_help(const PreemptRequest& request, std::vector<std::string>& changes) {
+  void policies_that_help(const PreemptRequest& request) {
     const Preemption now = queue_.spec.preemption;
     const std::string of = " of ClusterQueue " + queue_.spec.name + " to ";
     const auto helps = [&](const Preemption& tried, const std::string& text) {
@@ -125,7 +125,8 @@ class Asker {
       const std::vector<Victim> victims = find_victims(overlay_, request);
       policies = now;
       if (victims.empty()) return false;
-      changes.push_back("set preemption." + text + ": it could then preempt " + named(victims));
+      changes_.emplace(kRuleChange,
+                       "set preemption." + text + ": it could then preempt " + named(victims));
       return true;
     };
     for (const auto& [policy, word] :
@@ -170,57 +171,104 @@ class Asker {
     const TopologyTree* tree = topology_tree(world_, flavor);
     if (tree == nullptr) return;
     const ResourceList& per_pod = world_.shapes[world_.record(id_).shapes[ps.index]].raw_requests;
+    std::vector<int64_t> fits(tree->nodes.size(), 0);
     for (size_t i = 0; i < tree->leaves.size(); ++i) {
-      int32_t leaf = static_cast<int32_t>(i);
-      int64_t pods = INT32_MAX;
-      for (const auto& [resource, amount] : per_pod) {
-        if (amount <= Amount()) continue;
-        int column = tree->column_of(resource);
-        Amount free;
-        if (column >= 0) free = tree->free[tree->at(leaf, static_cast<size_t>(column))];
-        pods = std::min(pods, std::max<int64_t>(0, free.value() / amount.value()));
-      }
-      out.domains.push_back({tree->nodes[static_cast<size_t>(tree->leaves[i].node)].values, pods});
+      const int64_t pods = fits_in_leaf(*tree, static_cast<int32_t>(i), per_pod);
+      for (int32_t at = tree->leaves[i].node; at >= 0; at = tree->nodes[node_index(at)].parent)
+        fits[node_index(at)] += pods;
     }
-    std::sort(out.domains.begin(), out.domains.end(), [](const DomainLook& a, const DomainLook& b) {
-      return a.pods != b.pods ? a.pods > b.pods : a.values < b.values;
-    });
-    if (out.domains.size() > kMostDomains) out.domains.resize(kMostDomains);
+    for (size_t level = 0; level < tree->level_nodes.size(); ++level) {
+      LevelLook& look = out.levels.emplace_back();
+      look.level = tree->levels[level];
+      for (int32_t node : tree->level_nodes[level])
+        look.domains.push_back({tree->nodes[node_index(node)].values, fits[node_index(node)]});
+      std::sort(look.domains.begin(), look.domains.end(),
+                [](const DomainLook& a, const DomainLook& b) {
+                  return a.pods != b.pods ? a.pods > b.pods : a.values < b.values;
+                });
+      if (look.domains.size() > kMostDomains) look.domains.resize(kMostDomains);
+    }
   }
 
-  void changes_for(const Reason& r, const std::string& pod_set, std::vector<std::string>& out) {
+  static size_t node_index(int32_t node) { return static_cast<size_t>(node); }
+
+  // Pods of the pod set, by what is free.
+  static int64_t fits_in_leaf(const TopologyTree& tree, int32_t leaf, const ResourceList& per_pod) {
+    int64_t pods = INT32_MAX;
+    for (const auto& [resource, amount] : per_pod) {
+      if (amount <= Amount()) continue;
+      const int column = tree.column_of(resource);
+      Amount free;
+      if (column >= 0) free = tree.free[tree.at(leaf, static_cast<size_t>(column))];
+      pods = std::min(pods, std::max<int64_t>(0, free.value() / amount.value()));
+    }
+    return pods;
+  }
+
+  // What has to happen in a flavor with these reasons: all of it, as one change.
+  void add_changes(const SlimVector<Reason>& reasons, const std::vector<QuotaLook>& quota,
+                   const std::string& pod_set) {
+    std::vector<std::string> missing;
+    std::string flavor;
+    double size = 0;
+    for (const QuotaLook& look : quota)
+      if (!look.missing.is_zero() && look.missing <= look.requested)
+        size = std::max(size, static_cast<double>(look.missing.value()) /
+                                  static_cast<double>(look.requested.value()));
+    for (const Reason& r : reasons) {
+      if (r.kind == ReasonKind::kWaitingForQuota) {
+        flavor = r.flavor;
+        missing.push_back(quantity_text(r.resource, r.a) + " of " + r.resource);
+      } else if (std::string text = change_for(r, pod_set); !text.empty()) {
+        changes_.emplace(size, text + room_for(r, quota));
+      }
+    }
+    if (missing.empty()) return;
+    std::sort(missing.begin(), missing.end());
+    changes_.emplace(size, "free " + listed(missing) + " in flavor " + flavor +
+                               ", or raise its nominal quota in " + queue_.spec.name +
+                               " by as much");
+  }
+
+  static std::string listed(const std::vector<std::string>& parts) {
+    std::string out;
+    for (const std::string& part : parts) out += (out.empty() ? "" : " and ") + part;
+    return out;
+  }
+
+  // A flavor that the pods may not have yet: whether there is room for them as well.
+  static std::string room_for(const Reason& r, const std::vector<QuotaLook>& quota) {
+    if (r.kind != ReasonKind::kTaint && r.kind != ReasonKind::kAffinity) return "";
+    std::vector<std::string> missing;
+    for (const QuotaLook& look : quota)
+      if (!look.missing.is_zero())
+        missing.push_back(quantity_text(look.resource, look.missing) + " of " + look.resource);
+    return missing.empty() ? "" : ", and free " + listed(missing) + " there";
+  }
+
+  std::string change_for(const Reason& r, const std::string& pod_set) {
     const std::string where = r.resource + " in flavor " + r.flavor;
     switch (r.kind) {
-      case ReasonKind::kWaitingForQuota:
-        out.push_back("free " + quantity_text(r.resource, r.a) + " of " + where +
-                      ", or raise its nominal quota in " + queue_.spec.name + " by as much");
-        return;
       case ReasonKind::kExceedsCapacity:
-        out.push_back("raise the quota of " + where + " by " +
-                      quantity_text(r.resource, r.a + r.b - r.c) + ", or request less in pod set " +
-                      pod_set);
-        return;
+        return "raise the quota of " + where + " by " + quantity_text(r.resource, r.a + r.b - r.c) +
+               ", or request less in pod set " + pod_set;
       case ReasonKind::kTaint:
-        out.push_back("tolerate " + r.detail + " in pod set " + pod_set + " (flavor " + r.flavor +
-                      ")");
-        return;
+        return "tolerate " + r.detail + " in pod set " + pod_set + " (flavor " + r.flavor + ")";
       case ReasonKind::kAffinity:
-        out.push_back("let the node selector of pod set " + pod_set + " allow flavor " + r.flavor);
-        return;
+        return "let the node selector of pod set " + pod_set + " allow flavor " + r.flavor;
       case ReasonKind::kFlavorMissing:
-        out.push_back("create ResourceFlavor " + r.flavor);
-        return;
+        return "create ResourceFlavor " + r.flavor;
       case ReasonKind::kResourceUnavailable:
-        out.push_back("give " + queue_.spec.name + " a quota of " + r.resource);
-        return;
+        return "give " + queue_.spec.name + " a quota of " + r.resource;
       case ReasonKind::kTopology:
-        out.push_back("free nodes for pod set " + pod_set + ", or ask for a wider topology level");
-        return;
+        return "free nodes for pod set " + pod_set + ", or ask for a wider topology level";
+      case ReasonKind::kWaitingForQuota:
       case ReasonKind::kPinned:
       case ReasonKind::kNotAllowed:
       case ReasonKind::kSliceFlavor:
-        return;
+        return "";
     }
+    return "";
   }
 
   World& world_;
@@ -228,6 +276,7 @@ class Asker {
   WorkloadId id_;
   QueueId queue_id_;
   const QueueRecord& queue_;
+  std::set<std::pair<double, std::string>> changes_;  // by size: a part of what is asked for
 };
 
 const char* standing_of(const State& state, const Key& key) {

@@ -37,12 +37,18 @@ struct DomainLook {
   int64_t pods = 0;  // of the pod set that fit by what is free
 };
 
+// The roomiest domains of one level, at most three.
+struct LevelLook {
+  std::string level;
+  std::vector<DomainLook> domains;
+};
+
 struct FlavorLook {
   std::string flavor;
   std::optional<Reason> first;  // the first rule that failed; absent = it fits
   std::vector<QuotaLook> quota;
   PreemptionLook preemption;
-  std::vector<DomainLook> domains;  // of a topology flavor: the roomiest, at most three
+  std::vector<LevelLook> levels;  // of a topology flavor, outermost first
 };
 
 struct PodSetLook {
@@ -58,7 +64,10 @@ struct Why {
   std::string standing;  // admitted, waits, set aside, …
   std::string message;   // what the condition would say now
   std::vector<PodSetLook> pod_sets;
-  std::vector<std::string> changes;  // each may unblock it; sorted
+  // Each would let this pod set get this flavor; the smallest part of what it asks for comes first,
+  // and before all that what frees nothing (a toleration, a selector); policies of queues come
+  // last.
+  std::vector<std::string> changes;
 };
 
 Why explain(State& state, const Key& workload);
