@@ -18,6 +18,7 @@
 #include "json/json.h"
 #include "kube/client.h"
 #include "net/certs.h"
+#include "wire/testing.h"
 
 namespace kueue::app {
 namespace {
@@ -39,6 +40,14 @@ PlaygroundOptions quiet(const TempFolder& folder) {
   options.port = 0;
   options.nodes = "2x4cpu,8Gi";
   options.manager = false;
+  return options;
+}
+
+// With a manager, in memory.
+PlaygroundOptions managed(const TempFolder& folder) {
+  PlaygroundOptions options = quiet(folder);
+  options.memory = true;
+  options.manager = true;
   return options;
 }
 
@@ -81,10 +90,8 @@ TEST(Playground, WritesAKubeconfigThatWorksAndKeepsWhatWasStored) {
 
 TEST(Playground, WithManagerAndInMemory) {
   const TempFolder folder;
-  PlaygroundOptions options = quiet(folder);
-  options.memory = true;
+  PlaygroundOptions options = managed(folder);
   options.data_dir = "";
-  options.manager = true;
   auto playground = Playground::start(options);
   ASSERT_TRUE(playground.ok()) << playground.error().message;
   kube::Client client = client_of(options);
@@ -99,9 +106,7 @@ TEST(Playground, WithManagerAndInMemory) {
 // What a user applies over it, with kubectl's name or another, meets no conflict.
 TEST(Playground, AnInstallationAppliesOverIt) {
   const TempFolder folder;
-  PlaygroundOptions options = quiet(folder);
-  options.memory = true;
-  options.manager = true;
+  const PlaygroundOptions options = managed(folder);
   auto playground = Playground::start(options);
   ASSERT_TRUE(playground.ok()) << playground.error().message;
   kube::Client client = client_of(options);
@@ -147,9 +152,7 @@ TEST(Playground, InMemoryItLocksNoFolder) {
 
 TEST(Playground, PendingWorkloadsThroughTheAggregator) {
   const TempFolder folder;
-  PlaygroundOptions options = quiet(folder);
-  options.memory = true;
-  options.manager = true;
+  const PlaygroundOptions options = managed(folder);
   auto playground = Playground::start(options);
   ASSERT_TRUE(playground.ok()) << playground.error().message;
   kube::Client client = client_of(options);
@@ -248,18 +251,9 @@ TEST(DataDir, CertificatesAreKeptWhileTheyFit) {
   EXPECT_NE(ancient.ca.cert_pem, first.ca.cert_pem);
 }
 
-struct Answer final : wire::ResponseSink {
-  wire::Response response;
-  void respond(wire::Response r) override { response = std::move(r); }
-  void begin_stream(wire::Response) override {}
-  bool write(std::string) override { return false; }
-  void end_stream() override {}
-  void on_close(std::function<void()>) override {}
-};
-
 wire::Response ask(wire::Handler& handler, const std::string& path,
                    const std::string& authorization = "") {
-  auto sink = std::make_shared<Answer>();
+  auto sink = std::make_shared<wire::Answer>();
   wire::Request request;
   request.path = path;
   if (!authorization.empty()) request.headers.set("Authorization", authorization);

@@ -5,38 +5,21 @@
 
 #include "app/manager_endpoints.h"
 #include "bridge/snapshot_json.h"
+#include "cli/testing.h"
 #include "engine/snapshot.h"
 #include "engine/testing/one_queue.h"
 #include "json/json.h"
+#include "wire/testing.h"
 
 namespace kueue::app {
 namespace {
-
-class TestTerminal final : public cli::Terminal {
- public:
-  void out(std::string_view text) override { out_text += text; }
-  void err(std::string_view text) override { err_text += text; }
-  std::string read_input() override { return input; }
-  bool colours() const override { return false; }
-  bool stopped() const override { return false; }
-  std::string out_text, err_text, input;
-};
-
-struct Answer final : wire::ResponseSink {
-  wire::Response response;
-  void respond(wire::Response r) override { response = std::move(r); }
-  void begin_stream(wire::Response) override {}
-  bool write(std::string) override { return false; }
-  void end_stream() override {}
-  void on_close(std::function<void()>) override {}
-};
 
 std::string debug_state_of(const engine::State& state, Instant now) {
   MetricsHandler handler([] { return std::string(); }, {});
   handler.serve_state(
       [&] { return json::write(bridge::dump(engine::take_snapshot(state), {.now = now})) + "\n"; },
       [](const std::string& token) { return token == "good" ? 0 : 403; });
-  auto sink = std::make_shared<Answer>();
+  auto sink = std::make_shared<wire::Answer>();
   wire::Request request;
   request.path = "/debug/state";
   request.headers.set("Authorization", "Bearer good");
@@ -45,7 +28,7 @@ std::string debug_state_of(const engine::State& state, Instant now) {
   return sink->response.body;
 }
 
-std::string replayed(const std::string& dump, TestTerminal& terminal) {
+std::string replayed(const std::string& dump, cli::TestTerminal& terminal) {
   static constexpr cli::Flag kFlags[] = {{.name = "output", .letter = 'o'}};
   const cli::Command command{.name = "replay", .flags = kFlags};
   const std::string given[] = {"-", "-o", "json"};
@@ -74,7 +57,7 @@ TEST(Replay, OfADumpedStateMakesTheSamePlan) {
   arrive("urgent", 2000, 5);
   for (int cycle = 0; cycle < 6; ++cycle, now = now + Duration::seconds(1)) {
     const std::string dump = debug_state_of(state, now);
-    TestTerminal terminal;
+    cli::TestTerminal terminal;
     const std::string text = replayed(dump, terminal);
     auto document = json::parse(text);
     ASSERT_TRUE(document.ok()) << text;

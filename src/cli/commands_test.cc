@@ -15,6 +15,7 @@
 #include "cli/cluster.h"
 #include "cli/explanation.h"
 #include "cli/table.h"
+#include "cli/testing.h"
 #include "json/json.h"
 #include "kube/fake_transport.h"
 #include "wire/path.h"
@@ -22,18 +23,6 @@
 
 namespace kueue::cli {
 namespace {
-
-class TestTerminal final : public Terminal {
- public:
-  void out(std::string_view text) override { out_text += text; }
-  void err(std::string_view text) override { err_text += text; }
-  std::string read_input() override { return input; }
-  bool colours() const override { return false; }
-  bool stopped() const override { return false; }
-  std::string out_text;
-  std::string err_text;
-  std::string input;
-};
 
 // A kubeconfig that load_kubeconfig accepts; the transport does not look at it.
 class Files {

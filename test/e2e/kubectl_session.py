@@ -16,7 +16,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = HERE / "kubectl"
@@ -92,15 +91,17 @@ class Player:
         """(exit code, text) of one line of the session."""
         if line.startswith("wait-until "):
             command, wanted = line.removeprefix("wait-until ").split(";;")
-            deadline = time.monotonic() + WAIT_S
-            while True:
-                code, text = self.run(split(command.strip()))
-                reached = wanted.strip() in text if wanted.strip() else text.strip() == ""
-                if code == 0 and reached:
-                    return 0, "reached\n"
-                if time.monotonic() > deadline:
-                    return 1, "not reached: " + text
-                time.sleep(0.1)
+            last = ""
+
+            def reached():
+                nonlocal last
+                code, last = self.run(split(command.strip()))
+                return code == 0 and (wanted.strip() in last if wanted.strip() else last.strip() == "")
+            try:
+                _server.wait_until(reached, command, WAIT_S, every_s=0.1)
+            except RuntimeError:
+                return 1, "not reached: " + last
+            return 0, "reached\n"
         return self.run(split(line.removeprefix("!")))
 
 
