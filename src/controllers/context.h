@@ -18,6 +18,7 @@ namespace kueue::controllers {
 struct Stores;
 class Admission;
 class Journal;
+class WorkloadTally;
 
 // The options in force. When they are loaded again, others take their place; none is freed while
 // the manager lives, so what refers into them stays good. Two looks may see different ones.
@@ -40,6 +41,7 @@ struct Context {
   Stores* stores = nullptr;
   Admission* admission = nullptr;
   Journal* journal = nullptr;
+  WorkloadTally* tally = nullptr;
   std::shared_ptr<kube::EventSink> events;
   std::function<void(std::string)> log;
 

@@ -150,10 +150,12 @@ TEST_F(LifeTest, ADeletedClusterQueueStaysWhileWorkRunsAndGoesWithTheLastOfIt) {
               [](json::Value& w) { w.at_path({"spec", "active"}) = false; });
   run();
   EXPECT_EQ(api_.find("clusterqueues", "", "shared"), nullptr) << log_;
-  // What is left is told of the LocalQueue, which still exists.
+  // What is left is told of the LocalQueue, which still exists, and of what it holds back.
   std::istringstream left(series("cluster_queue=\"shared\""));
   for (std::string line; std::getline(left, line);)
-    EXPECT_TRUE(line.starts_with("kueue_local_queue_")) << line;
+    EXPECT_TRUE(line.starts_with("kueue_local_queue_") ||
+                line.starts_with("kueue_unadmitted_workloads{"))
+        << line;
 }
 
 TEST_F(LifeTest, TheQueueOfAWaitingJobIsFollowed) {
@@ -451,18 +453,21 @@ TEST_F(LifeTest, OptionsThatAreLoadedAgainHoldForWhatIsThere) {
   EXPECT_FALSE(suspended("next")) << "the scheduler goes on";
 }
 
-TEST_F(LifeTest, ThoseThatWaitForAQueueThatIsGoneAreCountedForTheLocalQueueOnly) {
+TEST_F(LifeTest, ThoseThatWaitForAQueueThatIsGoneAreCountedWhileALocalQueuePointsToIt) {
   start();
   add_job("big", 5);
   run();
-  ASSERT_TRUE(shows("kueue_unadmitted_workloads{cluster_queue=\"shared\"")) << metrics();
+  const std::string series = "kueue_unadmitted_workloads{cluster_queue=\"shared\"";
+  ASSERT_TRUE(shows(series)) << metrics();
   api_.remove("clusterqueues", "", "shared");
   run();
-  EXPECT_FALSE(shows("kueue_unadmitted_workloads{cluster_queue=\"shared\"")) << metrics();
+  EXPECT_TRUE(shows(series)) << metrics();
+  EXPECT_TRUE(shows("underlying_cause=\"Misconfigured\"} 1")) << metrics();
   EXPECT_TRUE(shows("kueue_local_queue_unadmitted_workloads{")) << metrics();
-  add_cluster_queue("shared", "", "4");
+  api_.remove("localqueues", "lab", "main");
   run();
-  EXPECT_TRUE(shows("kueue_unadmitted_workloads{cluster_queue=\"shared\"")) << metrics();
+  EXPECT_FALSE(shows(series)) << metrics();
+  EXPECT_FALSE(shows("kueue_local_queue_unadmitted_workloads{")) << metrics();
 }
 
 TEST_F(LifeTest, FinishedWorkloadsOfADeletedLocalQueueHaveNoSeries) {

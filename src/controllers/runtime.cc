@@ -65,6 +65,7 @@ Runtime::Runtime(ManagerDeps given)
       admission(context),
       tally(context) {
   context.admission = &admission;
+  context.tally = &tally;
   metrics.registry.exempt_from_constant_labels("kueue_build_info");
   metrics.registry.set_constant_label("replica_role",
                                       deps.leader_election.has_value() ? "follower" : "standalone");

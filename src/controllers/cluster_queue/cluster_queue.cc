@@ -9,6 +9,7 @@
 #include "controllers/finalizers.h"
 #include "controllers/metrics/custom_labels.h"
 #include "controllers/metrics/record.h"
+#include "controllers/metrics/workload_tally.h"
 #include "controllers/names.h"
 #include "controllers/scheduler/admission.h"
 #include "controllers/workload/conditions.h"
@@ -53,6 +54,7 @@ Result<kube::ReconcileResult> ClusterQueueReconciler::reconcile(const kube::Obje
   auto queue = context_.stores->cluster_queues.get(key);
   if (queue == nullptr) {
     context_.metrics->forget_cluster_queue(key.name);
+    context_.tally->report_again(key.name);  // of those that wait for it
     return kube::ReconcileResult{};
   }
   const View view = look(key.name);

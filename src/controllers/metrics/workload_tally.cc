@@ -77,11 +77,13 @@ void WorkloadTally::count(const Share& share, int by) {
   entry->second += by;
   const int n = entry->second;
   metrics::Metrics& m = *context_.metrics;
-  // Workloads outlive their queues, or wait for them; series do not.
+  // Workloads outlive their queues; series do not. Those that wait for a ClusterQueue that is not
+  // there are told as long as a LocalQueue points to it.
   const bool cluster_queue_exists =
       context_.stores->cluster_queues.get({"", share.cluster_queue}) != nullptr;
-  const bool local_exists =
-      context_.stores->local_queues.get({share.namespace_, share.queue}) != nullptr;
+  const auto local_queue = context_.stores->local_queues.get({share.namespace_, share.queue});
+  const bool local_exists = local_queue != nullptr;
+  const bool awaited = local_exists && local_queue->spec.cluster_queue == share.cluster_queue;
   const bool local = context_.gates().on(Gate::kLocalQueueMetrics);
   const auto set = [](metrics::Family& family, const metrics::LabelValues& labels, int value) {
     if (value == 0) {
@@ -103,7 +105,7 @@ void WorkloadTally::count(const Share& share, int by) {
       set(m.local_queue_finished_workloads, {share.queue, share.namespace_}, local_exists ? n : 0);
   } else {
     set(m.unadmitted_workloads, {share.cluster_queue, share.reason, share.cause},
-        cluster_queue_exists ? total : 0);
+        cluster_queue_exists || awaited ? total : 0);
     if (local)
       set(m.local_queue_unadmitted_workloads,
           {share.queue, share.namespace_, share.cluster_queue, share.reason, share.cause},

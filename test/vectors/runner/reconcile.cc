@@ -13,6 +13,7 @@
 #include "controllers/jobs/batch_job/batch_job.h"
 #include "controllers/jobs/reconciler.h"
 #include "controllers/local_queue/local_queue.h"
+#include "controllers/metrics/workload_tally.h"
 #include "controllers/priority_class/priority_class.h"
 #include "controllers/scheduler/admission.h"
 #include "controllers/stores.h"
@@ -227,9 +228,11 @@ class Bench {
                  .events = std::make_shared<kube::EventSink>(client_, executor_, "test"),
                  .log = {}},
         admission_(context_),
+        tally_(context_),
         kinds_(make_kinds()),
         kind_(kinds_.front().get()) {
     context_.admission = &admission_;
+    context_.tally = &tally_;
     admission_.attach();
     api_.fill_in = false;
     if (test.find_path({"input", "raw", "patchErr"}) != nullptr)
@@ -426,6 +429,7 @@ class Bench {
   Stores stores_;
   Context context_;
   Admission admission_;
+  WorkloadTally tally_;
   std::vector<std::unique_ptr<jobs::JobKind>> kinds_;
   jobs::JobKind* kind_;
   std::map<std::string, json::Value> before_;
