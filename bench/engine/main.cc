@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "families.h"
 
 namespace kueue::engine::bench {
@@ -138,6 +139,7 @@ void print_table(const Collector& collector) {
 
 int main(int argc, char** argv) {
   using namespace kueue::engine::bench;
+  kueue::use_huge_pages_when_large();  // as the manager does
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   register_drains();

@@ -11,6 +11,7 @@
 #include "app/outside_explanation.h"
 #include "app/replay.h"
 #include "app/up.h"
+#include "base/huge_pages.h"
 #include "cli/commands.h"
 #include "net/loop.h"
 
@@ -24,6 +25,7 @@ const char* malloc_conf = "narenas:4,dirty_decay_ms:1000,muzzy_decay_ms:0,backgr
 namespace {
 
 void prepare_process() {
+  kueue::use_huge_pages_when_large();
   kueue::net::ignore_sigpipe();
   // A file that reached its limit is an error like a full disk, not the end of the process.
   signal(SIGXFSZ, SIG_IGN);

@@ -210,6 +210,11 @@ Result<ManagerSetup> load_manager_setup(const config::ManagerOptions& flags) {
   setup.not_built = std::move(loaded.not_built);
   for (ErrorCause& one : config::not_built(gates_of(flags.feature_gates)))
     setup.not_built.push_back({one.reason, one.message, "--feature-gates"});
+  const auto names = controllers::controller_names();
+  for (const std::string& name : flags.controllers.value_or(std::vector<std::string>()))
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      setup.not_built.push_back(
+          {"NotBuilt", "no controller of the name \"" + name + "\" is there", "--controllers"});
   return setup;
 }
 

@@ -64,5 +64,18 @@ TEST(PlanReload, TakesOverWhatItCanAndNamesEachField) {
   }
 }
 
+TEST(ManagerSetup, NamesControllersThatAreNotThere) {
+  config::ManagerOptions flags;
+  flags.controllers = {"workload_controller", "jobset", "worklaod_controller"};
+  auto setup = load_manager_setup(flags);
+  ASSERT_TRUE(setup.ok()) << setup.error().message;
+  std::vector<std::string> told;
+  for (const ErrorCause& one : setup->not_built)
+    if (one.field == "--controllers") told.push_back(one.message);
+  EXPECT_EQ(told, (std::vector<std::string>{
+                      "no controller of the name \"jobset\" is there",
+                      "no controller of the name \"worklaod_controller\" is there"}));
+}
+
 }  // namespace
 }  // namespace kueue::app

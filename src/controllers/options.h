@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,9 @@ struct Options {
     return !controllers.has_value() || controllers->contains(controller);
   }
 };
+
+// The names that `Options::controllers` may hold and behind which something runs, sorted.
+std::span<const std::string_view> controller_names();
 
 // Options of a defaulted Configuration. Command line flags are set on the result. Errors name the
 // field.
