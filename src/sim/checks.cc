@@ -4,6 +4,18 @@
 
 namespace kueue::sim {
 
+namespace {
+
+int64_t evictions(const json::Value& workload) {
+  const json::Value* all = workload.find_path({"status", "schedulingStats", "evictions"});
+  int64_t sum = 0;
+  if (all != nullptr && all->is_array())
+    for (const json::Value& one : all->as_array()) sum += one.get_int({"count"});
+  return sum;
+}
+
+}  // namespace
+
 void Checks::fail(const std::string& what, const std::string& details) {
   if (!failure_) failure_ = Failure{what, details};
 }
@@ -48,7 +60,11 @@ void Checks::changed(const Change& change) {
     if (change.after == nullptr) queue_gone(*change.before);
   }
   if (change.after == nullptr) return;
-  if (change.plural == "workloads") workload_changed(change.before, *change.after);
+  if (change.plural == "workloads") {
+    // Who is switched off counts no more; on again it counts when the manager has heard of it.
+    if (!counts(*change.after)) grants_.erase(uid_of(*change.after));
+    workload_changed(change.before, *change.after);
+  }
   if (change.plural == "jobs") job_changed(change.before, *change.after);
 }
 
@@ -69,6 +85,14 @@ void Checks::workload_changed(const json::Value* before, const json::Value& afte
         if (check.get_string({"state"}) != "Ready")
           fail("admitted before its checks are ready", brief(after));
   }
+  if (!is_true(*before, "Evicted") && is_true(after, "Evicted"))
+    if (const json::Value* checks = after.find_path({"status", "admissionChecks"}))
+      for (const json::Value& check : checks->as_array())
+        if (check.get_string({"state"}) != "Pending")
+          fail("the answer of a check outlives an eviction", brief(after));
+  if (evictions(after) > evictions(*before) && is_true(*before, "Evicted") &&
+      reason(*before, "Evicted") == reason(after, "Evicted"))
+    fail("an eviction is counted twice", brief(after));
   if (!is_true(*before, "Preempted") && is_true(after, "Preempted")) preempted(*before, after);
 }
 
@@ -108,8 +132,7 @@ void Checks::reserved(const json::Value& workload) {
 void Checks::released(const json::Value& before, const json::Value& after) {
   const json::Value* job = job_of(cluster_, after);
   if (job == nullptr || job_finished(*job)) return;
-  if (is_true(before, "Admitted") && job->get_int({"status", "active"}) > 0 &&
-      !job->get_bool({"spec", "suspend"}, false))
+  if (is_true(before, "Admitted") && job->get_int({"status", "active"}) > 0)
     fail("quota was released while pods run", brief(after) + " " + brief(*job));
 }
 

@@ -36,6 +36,10 @@ class Checks {
   void expect_consumption(bool expected) { consumption_ = expected; }
 
   void changed(const Change& change);
+  // The manager of that life (a name that no other life has) wrote a reservation, or lives and is
+  // asked what it knows of those that it wrote.
+  void granted(const json::Value& workload, const std::string& by);
+  void check_grants(controllers::Manager& manager, const std::string& life);
   // Everything is at rest and every program has seen everything. `leader` may be null.
   void at_rest(controllers::Manager* leader);
   // Caches are up to date: what quotas were before no longer excuses anything.
@@ -75,6 +79,7 @@ class Checks {
   bool somebody_is_before_it(const json::Value& workload, const json::Value& queue,
                              const QuotaTree& tree) const;
   void check_jobs();
+  bool class_exists(const json::Value& job) const;
   void check_engine(controllers::Manager& leader);
   void check_telemetry(controllers::Manager& leader);
 
@@ -82,6 +87,7 @@ class Checks {
   std::optional<Failure> failure_;
   std::map<std::string, Past> past_;
   std::set<std::string> nonsense_;
+  std::map<std::string, std::string> grants_;  // uid of a Workload: life of a manager
   bool consumption_ = false;
 };
 

@@ -132,6 +132,12 @@ void Checks::check_consumption(const json::Value& queue, const Amounts& used) {
              "m cpu instead of " + std::to_string(expected) + "m");
 }
 
+// Without the class that it names a job waits for it.
+bool Checks::class_exists(const json::Value& job) const {
+  const std::string name(job.get_string({"metadata", "labels", "kueue.x-k8s.io/priority-class"}));
+  return name.empty() || cluster_.find("workloadpriorityclasses", "", name) != nullptr;
+}
+
 void Checks::check_jobs() {
   for (const auto& [key, job] : cluster_.all("jobs")) {
     if (deleting(job)) continue;
@@ -151,7 +157,7 @@ void Checks::check_jobs() {
       continue;
     }
     if (mine == nullptr || !unfinished(*mine)) {
-      if (mine == nullptr) fail("a job has no workload", brief(job));
+      if (mine == nullptr && class_exists(job)) fail("a job has no workload", brief(job));
       continue;
     }
     const bool admitted = is_true(*mine, "Admitted") && reserves(*mine);
@@ -288,17 +294,46 @@ void Checks::check_pending(const json::Value& workload) {
   }
 }
 
-void Checks::check_engine(controllers::Manager& leader) {
-  std::map<std::string, std::set<std::string>> expected, seen;
-  for (const auto& [key, workload] : cluster_.all("workloads"))
-    if (reserves(workload))
-      expected[std::string(workload.get_string({"status", "admission", "clusterQueue"}))].insert(
-          key.first + "/" + key.second);
-  leader.runtime().admission.ask([&](const engine::State& state) {
+namespace {
+
+std::map<std::string, std::set<std::string>> reserved_of(controllers::Manager& manager) {
+  std::map<std::string, std::set<std::string>> seen;
+  manager.runtime().admission.ask([&](const engine::State& state) {
     for (const auto& [queue, keys] : state.reserved_by_queue())
       for (const engine::Key& key : keys) seen[queue].insert(key.namespace_ + "/" + key.name);
     return 0;
   });
+  return seen;
+}
+
+}  // namespace
+
+void Checks::granted(const json::Value& workload, const std::string& by) {
+  grants_[uid_of(workload)] = by;
+}
+
+// Who gave a reservation knows of it until the reservation is no more.
+void Checks::check_grants(controllers::Manager& manager, const std::string& life) {
+  std::map<std::string, std::set<std::string>> seen;
+  for (const auto& [key, workload] : cluster_.all("workloads")) {
+    const std::string uid = uid_of(workload);
+    if (!counts(workload) || nonsense_.contains(uid)) continue;
+    auto grant = grants_.find(uid);
+    if (grant == grants_.end() || grant->second != life) continue;
+    const std::string queue(workload.get_string({"status", "admission", "clusterQueue"}));
+    if (seen.empty()) seen = reserved_of(manager);
+    if (!seen[queue].contains(key.first + "/" + key.second))
+      fail("a manager forgot a reservation that it gave", queue + " " + brief(workload));
+  }
+}
+
+void Checks::check_engine(controllers::Manager& leader) {
+  std::map<std::string, std::set<std::string>> expected;
+  for (const auto& [key, workload] : cluster_.all("workloads"))
+    if (reserves(workload))
+      expected[std::string(workload.get_string({"status", "admission", "clusterQueue"}))].insert(
+          key.first + "/" + key.second);
+  std::map<std::string, std::set<std::string>> seen = reserved_of(leader);
   for (const auto* side : {&expected, &seen})
     for (const auto& [queue, keys] : *side)
       for (const std::string& key : keys)

@@ -360,18 +360,26 @@ bool Road::quiet() const {
   });
 }
 
+// While a slow request is under way.
+void Road::others() {
+  Random& random = cluster_.scheduler().random;
+  if (!random.percent(weather.slow)) return;
+  const bool many = weather.crowd > 0 && random.percent(weather.crowd);
+  cluster_.scheduler().run_others(random.between(1, many ? 60 : 6));
+}
+
 Result<wire::Response> Road::round_trip(const wire::Request& request, Duration) {
   const auto gone = [] { return make_error(ErrorCode::kUnavailable, "connection refused"); };
   if (dead_) return gone();
   Random& random = cluster_.scheduler().random;
-  if (random.percent(weather.slow)) cluster_.scheduler().run_others(random.between(1, 6));
+  others();
   if (dead_) return gone();
   // Nothing is done in no time: who writes again and again meanwhile gets older.
   cluster_.scheduler().skip(Duration::millis(is_write(request) ? random.between(1, 12) : 1));
   if (!is_write(request)) {
     if (random.percent(weather.read_fails)) return gone();
     auto answer = cluster_.call(request);
-    if (random.percent(weather.slow)) cluster_.scheduler().run_others(random.between(1, 6));
+    others();
     return answer;
   }
   if (writes_to_live == 0) {
@@ -395,7 +403,7 @@ Result<wire::Response> Road::round_trip(const wire::Request& request, Duration) 
     return gone();
   }
   if (random.percent(weather.lost)) return make_error(ErrorCode::kTimeout, "no answer in time");
-  if (random.percent(weather.slow)) cluster_.scheduler().run_others(random.between(1, 6));
+  others();
   return answer;
 }
 

@@ -28,7 +28,8 @@ struct Weather {
   int lost = 0;         // writes that are done, but whose answer is lost
   int conflict = 0;     // writes before which somebody else changes the object
   int read_fails = 0;   // gets and lists that fail
-  int slow = 0;         // requests during which other tasks run
+  int slow = 0;         // requests during which some other tasks run
+  int crowd = 0;        // of these requests those during which many run
   int delay_ms = 0;     // how late a watch event may come
   int repeat = 0;       // events that come again later
   int reorder = 0;      // events that change places with the next one, of another object
@@ -114,6 +115,7 @@ class Road final : public wire::Transport {
   class Sink;
   void deliver(const std::shared_ptr<Stream>& stream);
   void schedule(const std::shared_ptr<Stream>& stream);
+  void others();
 
   Cluster& cluster_;
   Process& process_;

@@ -38,14 +38,18 @@ class Generator {
   }
   std::string queue() { return indexed("q", 4); }
   std::string local() { return std::string(percent(75) ? "a" : "b") + "/" + indexed("l", 3); }
-  std::string job() { return percent(70) ? "a/" + indexed("j", 6) : "b/" + indexed("j", 4); }
+  std::string job() {
+    if (!about_.empty()) return about_;
+    return percent(70) ? "a/" + indexed("j", 6) : "b/" + indexed("j", 4);
+  }
   std::string manager() { return indexed("m", leaders_); }
 
   void configure() {
     Arguments& c = script_.config;
     leaders_ = percent(30) ? 2 : 1;
     c["leaders"] = std::to_string(leaders_);
-    if (leaders_ > 1 && percent(60)) c["lease"] = "90";
+    // Long leases leave more time for what matters: they are renewed less often.
+    if (leaders_ > 1 && percent(85)) c["lease"] = one_of({"60", "300"});
     if (percent(55)) {
       c["ready"] = one_of({"20", "60", "300"});
       if (percent(70)) c["recovery"] = one_of({"10", "60"});
@@ -120,7 +124,7 @@ class Generator {
     if (percent(40)) step.arguments["quota"] = quota();
   }
 
-  void add_job() {
+  std::string add_job() {
     Step& step = add("job", job());
     step.arguments["queue"] = indexed("l", 3);
     set(step, "cpu", random_.between(1, 3));
@@ -134,11 +138,27 @@ class Generator {
     set(step, "ends", percent(75) ? 0 : random_.between(1, 60));  // how slowly its pods end
     if (percent(12)) step.arguments["fails"] = "1";
     if (percent(4)) step.arguments["unsuspended"] = "1";
+    return step.name;
+  }
+
+  // Somebody has second thoughts about what was just submitted, or submits much at once.
+  void flurry() {
+    about_ = add_job();
+    for (int64_t left = random_.between(1, 4); left > 0; --left) {
+      if (percent(25)) {
+        if (percent(50)) about_.clear();
+        add_job();
+      } else {
+        user(random_.below(100));
+      }
+    }
+    about_.clear();
   }
 
   void one() {
     const int64_t what = random_.below(100);
-    if (what < 26) return add_job();
+    if (what < 18) return void(add_job());
+    if (what < 26) return flurry();
     if (what < 60) return user(random_.below(100));
     if (what < 78) return admin(random_.below(100));
     if (what < 88) return pass();
@@ -230,7 +250,10 @@ class Generator {
       if (percent(30)) set(step, "lost", random_.between(1, 20));
       if (percent(30)) set(step, "conflict", random_.between(1, 40));
       if (percent(20)) set(step, "reads", random_.between(1, 20));
-      if (percent(50)) set(step, "slow", random_.between(5, 60));
+      if (percent(50)) {
+        set(step, "slow", random_.between(5, 60));
+        if (percent(50)) set(step, "crowd", random_.between(5, 60));
+      }
       if (percent(50)) set(step, "delay-ms", random_.between(1, 5000));
       if (percent(40)) set(step, "repeat", random_.between(1, 40));
       if (percent(40)) set(step, "reorder", random_.between(1, 60));
@@ -261,6 +284,7 @@ class Generator {
   bool fair_ = false;
   bool afs_ = false;
   bool in_cohort_ = false;
+  std::string about_;  // the job that people busy themselves with
 };
 
 }  // namespace

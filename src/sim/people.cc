@@ -178,7 +178,8 @@ void People::add_job(const Step& step) {
 
 void People::change_job(const Step& step) {
   const auto [namespace_, name] = step.key();
-  if (cluster_.find("jobs", namespace_, name) == nullptr) return;
+  const json::Value* job = cluster_.find("jobs", namespace_, name);
+  if (job == nullptr) return;
   json::Value patch;
   if (step.verb == "suspend") {
     patch.at_path({"spec", "suspend"}) = step.get("on") == "1";
@@ -187,7 +188,12 @@ void People::change_job(const Step& step) {
   } else if (step.verb == "classify") {
     patch.at_path({"metadata", "labels", "kueue.x-k8s.io/priority-class"}) = step.get("class");
   } else {
-    patch.at_path({"spec", "parallelism"}) = step.number_of("pods", 1);
+    // The webhook, which this cluster does not have, wants more than the least.
+    const int64_t pods = step.number_of("pods", 1);
+    const std::string least(
+        job->get_string({"metadata", "annotations", "kueue.x-k8s.io/job-min-parallelism"}));
+    if (!least.empty() && pods <= std::strtoll(least.c_str(), nullptr, 10)) return;
+    patch.at_path({"spec", "parallelism"}) = pods;
   }
   merge("jobs", namespace_, name, patch);
 }

@@ -11,7 +11,7 @@ namespace {
 
 // A world without faults comes to rest within this time, and stays so.
 constexpr Duration kLongestUnrest = Duration::seconds(6 * 3600);
-// Longer than the longest jump of a clock back: what was to be done at a time waits for it again.
+// Nothing to do now is nothing to do for that long.
 constexpr Duration kRest = Duration::seconds(700);
 constexpr int64_t kTaskLimit = 100'000;
 constexpr int64_t kMostWritesAtRest = 3000;
@@ -117,6 +117,7 @@ void World::start(Program& program) {
     election.retry_period = Duration::millis(lease * 1000 * 2 / 15);
     deps.on_lost_lease = [&program] { program.lost_lease = true; };
   }
+  program.life = program.name + " " + std::to_string(++starts_);
   say(program.name + " starts");
   program.manager = std::make_unique<controllers::Manager>(std::move(deps));
   program.manager->start();
@@ -174,6 +175,7 @@ void World::weather(Program& program, const Step& step) {
   w.conflict = number("conflict");
   w.read_fails = number("reads");
   w.slow = number("slow");
+  w.crowd = number("crowd");
   w.delay_ms = number("delay-ms");
   w.repeat = number("repeat");
   w.reorder = number("reorder");
@@ -234,9 +236,27 @@ void World::run_a_while() {
   scheduler_.advance(Duration::millis(random.between(1, 800)), kTaskLimit);
 }
 
+void World::changed(const Change& change) {
+  if (change.plural == "workloads" && change.after != nullptr && reserves(*change.after) &&
+      (change.before == nullptr || !reserves(*change.before)))
+    if (const Program* by = program(cluster_.writer)) checks_.granted(*change.after, by->life);
+  checks_.changed(change);
+}
+
+// What was to be done at a time waits for it again when a clock goes back.
+Duration World::latest_clock() const {
+  Duration latest;
+  for (const auto& program : programs_) {
+    const Duration skew = program->process ? program->process->skew() : program->skew;
+    latest = std::max(latest, Duration{-skew.ns});
+  }
+  return latest;
+}
+
 void World::check_engines() {
   for (const auto& program : programs_) {
     if (!program->manager) continue;
+    checks_.check_grants(*program->manager, program->life);
     program->manager->runtime().admission.ask([](const engine::State& state) {
       state.check_invariants();
       return 0;
@@ -278,11 +298,12 @@ void World::rest(bool jobs_end) {
       checks_.fail("no rest comes", std::to_string(writes_ - writes_before) + " writes in " +
                                         format_duration(scheduler_.now() - began) + last);
     }
-    Instant backoff = last_write_ + kRest;
+    const Duration rest = latest_clock() + kRest;
+    Instant backoff = last_write_ + rest;
     for (const auto& [key, workload] : cluster_.all("workloads")) {
       const auto at = parse_time(workload.get_string({"status", "requeueState", "requeueAt"}));
       if (at.ok() && unfinished(workload) && workload.get_bool({"spec", "active"}, true))
-        backoff = std::max(backoff, *at + kRest);
+        backoff = std::max(backoff, *at + rest);
     }
     if (!quiet() || leader() == nullptr || scheduler_.now() < backoff) continue;
     const auto runs = [](const auto& entry) {
@@ -306,7 +327,7 @@ Outcome World::play() {
   scheduler_.random = Random(script_.seed);
   cluster_.reseed(script_.seed);
   people_.furnish();
-  cluster_.on_change = [this](const Change& change) { checks_.changed(change); };
+  cluster_.on_change = [this](const Change& change) { changed(change); };
   scheduler_.between = [this] { reap(); };
   machines_.start();
   for (const auto& program : programs_) start(*program);

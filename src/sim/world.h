@@ -44,7 +44,8 @@ class World {
     std::shared_ptr<Road> road;
     std::unique_ptr<controllers::Manager> manager;  // null: it is away
     bool lost_lease = false;
-    Duration away;  // after its death
+    std::string life;  // its name and how often it was started
+    Duration away;     // after its death
   };
   controllers::Options options() const;
   void start(Program& program);
@@ -54,7 +55,10 @@ class World {
   void act(const Step& step);
   void weather(Program& program, const Step& step);
   void run_a_while();
+  void changed(const Change& change);
   void check_engines();
+  // How long after a moment of the cluster every clock shows it.
+  Duration latest_clock() const;
   // Good weather until nothing changes any more, then all checks.
   void rest(bool jobs_end);
   controllers::Manager* leader();
@@ -72,6 +76,7 @@ class World {
   Checks checks_;
   std::vector<std::unique_ptr<Program>> programs_;
   int64_t writes_ = 0;
+  int64_t starts_ = 0;
   Instant last_write_;
   bool clocks_go_right_ = true;
   std::vector<std::string> recent_;

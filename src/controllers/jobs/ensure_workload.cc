@@ -200,23 +200,26 @@ Result<WorkloadPointer> JobReconciler::update_to_match(const Job& job,
 }
 
 Result<void> JobReconciler::remove_workload(const Job& job, const v1beta2::Workload& workload) {
-  KUEUE_TRY(remove_finalizer(workload));
+  // Deleted first, let go then: interrupted in between it shows that it goes. One that stays
+  // without finalizer could be taken up again and vanish under its running job.
+  const kube::ObjectKey key{workload.metadata.namespace_, workload.metadata.name};
   kube::DeleteOptions options;
   options.uid_precondition = workload.metadata.uid;
   auto removed =
-      context_.client->remove(kube::Resource::of(v1beta2::Workload::resource()),
-                              {workload.metadata.namespace_, workload.metadata.name}, options);
+      context_.client->remove(kube::Resource::of(v1beta2::Workload::resource()), key, options);
   if (!removed.ok()) {
     if (removed.error().code == ErrorCode::kNotFound) return {};
     return removed.error();
   }
   // A look at the cache that still shows it would start the job with a reservation that is no more.
   kube::InformerCore& store = context_.stores->workloads.core();
-  const json::Value* others = removed->find_path({"metadata", "finalizers"});
-  if (others != nullptr && others->is_array() && !others->as_array().empty()) {
+  const json::Value* finalizers = removed->find_path({"metadata", "finalizers"});
+  if (finalizers != nullptr && finalizers->is_array() && !finalizers->as_array().empty()) {
     store.absorb(*removed);
+    KUEUE_ASSIGN(const v1beta2::Workload going, schema::decode<v1beta2::Workload>(*removed));
+    KUEUE_TRY(remove_finalizer(going));
   } else {
-    store.forget({workload.metadata.namespace_, workload.metadata.name}, workload.metadata.uid);
+    store.forget(key, workload.metadata.uid);
   }
   recorder_.normal(reference(job), "DeletedWorkload",
                    "Deleted not matching Workload: " + workload.metadata.namespace_ + "/" +

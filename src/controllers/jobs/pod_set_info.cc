@@ -195,6 +195,9 @@ Result<void> merge_info(api::core::PodTemplateSpec& pod_template, const PodSetIn
     for (std::string_view name : {kWorkloadAnnotation, kSliceNameAnnotation})
       if (info.annotations.contains(name))
         pod_template.metadata.annotations.erase(std::string(name));
+  // Marks of an earlier start whose Workload has vanished, so that nothing could restore them.
+  for (std::string_view name : {kPodSetLabel, kClusterQueueLabel, kLocalQueueLabel})
+    if (info.labels.contains(name)) pod_template.metadata.labels.erase(std::string(name));
   KUEUE_TRY(merge_map(pod_template.metadata.annotations, info.annotations, "annotations"));
   KUEUE_TRY(merge_map(pod_template.metadata.labels, info.labels, "labels"));
   KUEUE_TRY(merge_map(pod_template.spec.node_selector, info.node_selector, "nodeSelector"));

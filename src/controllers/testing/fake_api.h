@@ -176,6 +176,9 @@ class FakeApi final : public wire::Transport {
     if (found == nullptr) return missing(path);
     if (request.method == "DELETE") {
       erase(path.resource, *found);
+      // One that is held by finalizers is shown as it is on its way out.
+      if (const json::Value* held = find(path.resource, path.namespace_, path.name))
+        return wire::json_response(*held);
       return wire::json_response(wire::success_status("", path.resource, path.name, ""));
     }
     const std::string_view wanted = body.get_string({"metadata", "resourceVersion"});

@@ -354,7 +354,9 @@ bool WorkloadReconciler::evict_for_queues(v1beta2::Workload& workload, const Que
     return release(kMisconfigured,
                    "LocalQueue " + workload.spec.queue_name + " is terminating or missing");
   // Without its LocalQueue what runs goes on, and is drained with its ClusterQueue all the same.
-  const std::string local_stop = no_local ? std::string() : queues.local->spec.stop_policy;
+  // Queues on their way out are drained too: the ClusterQueue waits for that.
+  const std::string local_stop =
+      queues.local == nullptr ? std::string() : queues.local->spec.stop_policy;
   if (stopped(local_stop)) {
     if (!admitted)
       return release(kSuspended, "LocalQueue " + workload.spec.queue_name + " is stopped");
@@ -365,12 +367,11 @@ bool WorkloadReconciler::evict_for_queues(v1beta2::Workload& workload, const Que
   }
   const bool no_cluster =
       queues.cluster == nullptr || queues.cluster->metadata.deletion_timestamp.has_value();
-  if (no_cluster) {
-    if (admitted) return false;
+  if (no_cluster && !admitted)
     return release(kMisconfigured,
                    "ClusterQueue " + queues.cluster_name + " is terminating or missing");
-  }
-  const std::string& cluster_stop = queues.cluster->spec.stop_policy;
+  const std::string cluster_stop =
+      queues.cluster == nullptr ? std::string() : queues.cluster->spec.stop_policy;
   if (!stopped(cluster_stop)) return false;
   if (!admitted) return release(kSuspended, "ClusterQueue " + queues.cluster_name + " is stopped");
   if (cluster_stop != "HoldAndDrain") return false;

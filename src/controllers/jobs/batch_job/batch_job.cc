@@ -109,18 +109,19 @@ class BatchJob final : public Job {
   }
 
   std::vector<v1beta2::ReclaimablePod> reclaimable_pods() const override {
-    const int32_t parallelism = job_->spec.parallelism.value_or(1);
+    // Of the pods that are charged: a parallelism beyond what is to be completed gives nothing back.
+    const int32_t pods = pods_count();
     const batch::JobStatus& status = job_->status;
-    if (parallelism == 1 || status.succeeded.value_or(0) == 0) return {};
-    const int64_t completions = job_->spec.completions.value_or(parallelism);
+    if (pods == 1 || status.succeeded.value_or(0) == 0) return {};
+    const int64_t completions = job_->spec.completions.value_or(pods);
     int64_t ended = status.succeeded.value_or(0);
     if (job_->spec.completion_mode == "Indexed")
       ended = ended_indexes(status.completed_indexes, status.failed_indexes, completions);
     const int64_t remaining = completions - ended;
-    if (remaining >= parallelism) return {};
+    if (remaining >= pods) return {};
     v1beta2::ReclaimablePod pod;
     pod.name = kPodSetName;
-    pod.count = static_cast<int32_t>(parallelism - std::max<int64_t>(remaining, 0));
+    pod.count = static_cast<int32_t>(pods - std::max<int64_t>(remaining, 0));
     return {std::move(pod)};
   }
 
