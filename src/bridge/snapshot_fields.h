@@ -355,6 +355,8 @@ void fields(V& visit, SnapshotWorkload& x) {
   visit("looks", x.looks);
   visit("keepsItsPlace", x.keeps_its_place);
   visit("lookedInPart", x.looked_in_part);
+  visit("contends", x.contends);
+  visit("contendsForPlaces", x.contends_for_places);
   visit("reservation", x.reservation);
   visit("scan", x.scan);
   visit("secondPass", x.second_pass);

@@ -55,6 +55,8 @@ SnapshotWorkload workload_of(const World& world, WorkloadId id) {
     out.looks = static_cast<int32_t>(r.looks);
     out.keeps_its_place = r.keeps_its_place;
     out.looked_in_part = r.looked_in_part;
+    out.contends = r.contends;
+    out.contends_for_places = r.contends_for_places;
   }
   out.eviction_sent = r.eviction_sent;
   out.slice_finish_sent = r.slice_finish_sent;
@@ -281,6 +283,8 @@ std::unique_ptr<State> restore(const Snapshot& snapshot) {
     r.looks = static_cast<uint32_t>(std::max(0, w.looks));
     r.keeps_its_place = w.keeps_its_place;
     r.looked_in_part = w.looked_in_part;
+    r.contends = w.contends;
+    r.contends_for_places = w.contends_for_places;
     world.pending_keys[id].seen = world.stamp++;
   }
   return state;

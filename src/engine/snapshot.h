@@ -51,11 +51,13 @@ struct SnapshotSecondPass {
 struct SnapshotWorkload {
   std::shared_ptr<const Workload> object;  // never null
   bool waits = false;
-  bool aside = false;                              // waits for a change
-  bool seen = false;                               // was looked at, and nothing has changed since
-  int32_t looks = 0;                               // how often
-  bool keeps_its_place = false;                    // the last look left it in front
-  bool looked_in_part = false;                     // that one did not see every flavor
+  bool aside = false;            // waits for a change
+  bool seen = false;             // was looked at, and nothing has changed since
+  int32_t looks = 0;             // how often
+  bool keeps_its_place = false;  // the last look left it in front
+  bool looked_in_part = false;   // that one did not see every flavor
+  bool contends = false;         // that one was about what others want as well
+  bool contends_for_places = false;
   std::optional<SnapshotReservation> reservation;  // what it holds
   std::optional<SnapshotScan> scan;
   std::optional<SnapshotSecondPass> second_pass;

@@ -88,7 +88,11 @@ struct WorkloadRecord {
   bool keeps_its_place = false;  // in front of its queue, although it cannot be admitted
   // The last look went on from where the scan of flavors had stopped, or was held to flavors.
   bool looked_in_part = false;
-  bool eviction_sent = false;  // an Evict command is under way
+  // At its last look it kept capacity from others without being admitted, or others kept it out:
+  // what one of them gets depends on who else is in the cycle.
+  bool contends = false;
+  bool contends_for_places = false;  // with other trees too
+  bool eviction_sent = false;        // an Evict command is under way
   bool slice_finish_sent = false;
   bool not_ready = false;  // holds quota and is not PodsReady
 };

@@ -30,6 +30,8 @@ struct Entry {
   bool silent = false;  // neither status nor event (already in the cache)
   bool blocked_on_gates = false;
   bool waits_for_pods_ready = false;
+  // It left less for later entries, or had less because of earlier ones.
+  bool contends = false;
 
   WorkloadId id() const { return head.id; }
 };

@@ -56,6 +56,7 @@ void recompute_after_overlap(Cycle& cycle, Entry& entry) {
   nominate_again(cycle.overlay, entry);
   cycle.overlay.rollback(mark);
   entry.assignment.deferred = entry.assignment.mode() == FitMode::kFit;
+  entry.contends = true;
   cycle.recomputations.emplace_back(world.queues[entry.queue].spec.name, recompute_result(entry));
 }
 
@@ -81,6 +82,7 @@ Usage reserved_for(const World& world, const Entry& entry) {
 
 void skip(Cycle& cycle, Entry& entry, std::string message) {
   entry.status = EntryStatus::kSkipped;
+  entry.contends = true;
   entry.message = std::move(message);
   entry.pending = PendingReason::kWaitingForQuota;
   if (!cycle.world().gate(Gate::kFlavorFungibilityPreserveScanProgress))
@@ -113,6 +115,7 @@ void hold_capacity(Cycle& cycle, Entry& entry) {
   if (can_always_reclaim && !prioritized) return;
   Charge charge = charge_of(world, entry.id(), entry.assignment);
   charge.quota = reserved_for(world, entry);
+  entry.contends = true;
   cycle.overlay.charge(entry.queue, charge);
 }
 
@@ -170,6 +173,7 @@ bool settle_without_fit(Cycle& cycle, Entry& entry, Fits fits) {
     entry.requeue = RequeueReason::kPendingPreemption;
     entry.pending = PendingReason::kWaitingForPreemptedWorkloads;
     world.record(entry.id()).scan.reset();
+    entry.contends = true;
     cycle.overlay.charge(entry.queue, charge_of(world, entry.id(), entry.assignment));
     return true;
   }
@@ -186,9 +190,7 @@ bool settle_without_fit(Cycle& cycle, Entry& entry, Fits fits) {
   return false;
 }
 
-}  // namespace
-
-void process(Cycle& cycle, Entry& entry) {
+void decide(Cycle& cycle, Entry& entry) {
   World& world = cycle.world();
   if (favorable_variant_admitted(world, entry)) {
     skip(cycle, entry, "A more favorable variant is already admitted");
@@ -203,12 +205,14 @@ void process(Cycle& cycle, Entry& entry) {
   } else if (fits == Fits::kNoPlace &&
              world.gate(Gate::kTASRecomputeAssignmentWithinSchedulingCycle)) {
     nominate_again(cycle.overlay, entry);
+    entry.contends = true;
     fits = fits_now(cycle, entry);
   }
   if (failed_replacement(world, entry)) return evict_for_failed_replacement(cycle, entry);
   if (settle_without_fit(cycle, entry, fits)) return;
   for (const Victim& v : entry.victims) cycle.preempted.insert(v.id);
   cycle.overlay.charge(entry.queue, charge_of(world, entry.id(), entry.assignment));
+  entry.contends = true;
   if (entry.assignment.mode() == FitMode::kPreempt) return issue_preemptions(cycle, entry);
   if (blocked_by_pods_ready(cycle, entry)) {
     entry.status = EntryStatus::kSkipped;
@@ -227,6 +231,17 @@ void process(Cycle& cycle, Entry& entry) {
     return;
   }
   admit(cycle, entry);
+}
+
+}  // namespace
+
+void process(Cycle& cycle, Entry& entry) {
+  decide(cycle, entry);
+  WorkloadRecord& r = cycle.world().record(entry.id());
+  r.contends = entry.contends && entry.status != EntryStatus::kAssumed;
+  r.contends_for_places =
+      r.contends && std::any_of(entry.assignment.pod_sets.begin(), entry.assignment.pod_sets.end(),
+                                [](const PodSetResult& ps) { return ps.topology != nullptr; });
 }
 
 }  // namespace kueue::engine

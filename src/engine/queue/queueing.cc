@@ -36,6 +36,16 @@ void take_out(World& world, WorkloadId id) {
   r.place = Place::kNone;
 }
 
+// It is in nobody's way from now on, and nobody in its.
+void stop_contending(World& world, WorkloadId id) {
+  WorkloadRecord& r = world.record(id);
+  if (r.contends_for_places)
+    world.touch_all();
+  else if (r.contends)
+    world.touch_tree(r.queue);
+  r.contends = r.contends_for_places = false;
+}
+
 // What orders the workload now; where it stands is as before.
 PendingKey fresh_key(const World& world, WorkloadId id, QueueId queue) {
   const Workload& w = world.object(id);
@@ -57,6 +67,7 @@ LotKey lot_key(const WorkloadRecord& r) { return {r.digest, r.local, backs_off(*
 
 void put(World& world, WorkloadId id, QueueId queue, bool aside) {
   WorkloadRecord& r = world.record(id);
+  if (aside) stop_contending(world, id);
   if (r.place != Place::kNone) take_out(world, id);
   r.queue = queue;
   r.place = Place::kWaiting;
@@ -244,9 +255,54 @@ void push_from_local_queue(World& world, WorkloadId id) {
 void remove_from_queue(World& world, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
   QueueId queue = r.queue;
+  stop_contending(world, id);
   take_out(world, id);
   if (queue.valid() && world.queues[queue].preemptor == id) clear_preemptor(world.queues[queue]);
 }
+
+namespace {
+
+struct Front {
+  QueueId queue;
+  WorkloadId id;
+};
+
+// Leaves of `asleep` whom those that are looked at have to reckon with.
+void keep_contenders(const World& world, const std::vector<Front>& awake,
+                     std::vector<Front>& asleep) {
+  auto root = [&](QueueId queue) { return world.forest.at(world.queues[queue].node).root.value; };
+  std::vector<uint32_t> roots;
+  for (const Front& front : awake) roots.push_back(root(front.queue));
+  for (const Front& front : asleep)
+    if (world.record(front.id).contends_for_places) roots.push_back(root(front.queue));
+  std::sort(roots.begin(), roots.end());
+  std::erase_if(asleep, [&](const Front& front) {
+    return !std::binary_search(roots.begin(), roots.end(), root(front.queue));
+  });
+}
+
+// In order of their queues. Nobody is looked at without the heads that contend with it for what is
+// free, be they unchanged: it must not get what one that waits for its victims keeps.
+std::vector<Front> fronts_to_look_at(World& world, bool skip_blocked) {
+  std::vector<Front> out, asleep;
+  for (QueueId queue : world.nonempty.ids()) {
+    QueueRecord& q = world.queues[queue];
+    if (!q.activity.active) continue;
+    WorkloadId id = skip_blocked ? head_to_look_at(world, queue) : q.pending.top();
+    if (id.valid())
+      out.push_back({queue, id});
+    else if (!q.pending.empty() && world.record(q.pending.top()).contends)
+      asleep.push_back({queue, q.pending.top()});
+  }
+  if (out.empty() || asleep.empty()) return out;
+  keep_contenders(world, out, asleep);
+  out.insert(out.end(), asleep.begin(), asleep.end());
+  std::sort(out.begin(), out.end(),
+            [](const Front& a, const Front& b) { return a.queue < b.queue; });
+  return out;
+}
+
+}  // namespace
 
 std::vector<Head> take_heads(World& world, bool skip_blocked) {
   std::vector<Head> heads;
@@ -262,17 +318,12 @@ std::vector<Head> take_heads(World& world, bool skip_blocked) {
     it = world.second_pass.erase(it);
   }
   if (skip_blocked && world.no_news_since == world.news) return heads;
-  std::vector<QueueId> ready = world.nonempty.ids();
   uint64_t news = world.news;
-  bool blocked = true;
-  heads.reserve(heads.size() + ready.size());
-  for (QueueId queue : ready) {
+  std::vector<Front> fronts = fronts_to_look_at(world, skip_blocked);
+  bool blocked = fronts.empty();
+  heads.reserve(heads.size() + fronts.size());
+  for (const auto& [queue, id] : fronts) {
     QueueRecord& q = world.queues[queue];
-    WorkloadId id = skip_blocked        ? head_to_look_at(world, queue)
-                    : q.activity.active ? q.pending.top()
-                                        : WorkloadId();
-    if (!id.valid()) continue;
-    blocked = false;
     WorkloadRecord& r = world.record(id);
     r.looks = seen_as_it_is(world, queue, id) ? r.looks + 1 : 1;
     q.pending.remove(id);

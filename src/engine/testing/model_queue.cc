@@ -46,6 +46,12 @@ bool names_flavor(const ClusterQueue& q, const std::string& flavor) {
   return false;
 }
 
+bool names_check(const ClusterQueue& q, const std::string& check) {
+  for (const CheckRule& rule : q.checks)
+    if (rule.check == check) return true;
+  return false;
+}
+
 }  // namespace
 
 Model::Model(Settings settings) { t_.settings = std::move(settings); }
@@ -228,13 +234,17 @@ void Model::workload_updated(Item& item, const Workload& before) {
     else
       push_or_update(item, nullptr);
   } else {
-    int32_t was_count = 0, is_count = 0;
-    for (const PodSet& ps : before.pod_sets) was_count += ps.count;
-    for (const PodSet& ps : w.pod_sets) is_count += ps.count;
+    bool fewer = false, more = false;
+    for (const PodSet& was_set : before.pod_sets)
+      for (const PodSet& is_set : w.pod_sets) {
+        if (was_set.name != is_set.name) continue;
+        fewer = fewer || is_set.count < was_set.count;
+        more = more || is_set.count > was_set.count;
+      }
     leave_queue(item);
     sync_held(item);
     if ((is == Phase::kAdmitted && before.reclaimable != w.reclaimable) ||
-        (w.elastic && is_count < was_count) || before.priority != w.priority)
+        (w.elastic && fewer && !more) || before.priority != w.priority)
       ask_retry_for(item);
   }
 }
@@ -390,6 +400,8 @@ void Model::apply(const Event& event) {
     reconfigure([&] { t_.flavors.erase(fd->name); });
   } else if (const auto* c = std::get_if<CheckChanged>(&event)) {
     reconfigure([&] { t_.checks[c->check.name] = c->check; });
+    for (const auto& [name, q] : t_.queues)
+      if (names_check(q, c->check.name)) ask_retry({true, name});
   } else if (const auto* cd = std::get_if<CheckDeleted>(&event)) {
     reconfigure([&] { t_.checks.erase(cd->name); });
   } else if (const auto* w = std::get_if<WorkloadChanged>(&event)) {
