@@ -277,8 +277,12 @@ void apply_event(World& world, const WorkloadChanged& e) {
   if (created) id = new_record(world, e.workload->key);
   std::shared_ptr<const Workload> before = world.record(id).object;
   set_object(world, id, e.workload);
-  if (e.workload->evicted() || !world.record(id).reservation)
-    world.record(id).eviction_sent = false;
+  WorkloadRecord& r = world.record(id);
+  if (r.eviction_sent && (e.workload->evicted() || !r.reservation)) {
+    r.eviction_sent = false;
+    if (r.reservation)
+      world.touch_tree(r.reservation->queue);  // while it holds quota, say it again
+  }
   if (created)
     on_created(world, id);
   else
