@@ -272,7 +272,14 @@ void keep_contenders(const World& world, const std::vector<Front>& awake,
                      std::vector<Front>& asleep) {
   auto root = [&](QueueId queue) { return world.forest.at(world.queues[queue].node).root.value; };
   std::vector<uint32_t> roots;
-  for (const Front& front : awake) roots.push_back(root(front.queue));
+  for (const Front& front : awake) {
+    roots.push_back(root(front.queue));
+    // The slice that it replaces may hold quota in another tree, and be somebody's victim there.
+    if (world.replacers.empty() || !world.object(front.id).replaces) continue;
+    WorkloadId old = world.find(*world.object(front.id).replaces);
+    if (old.valid() && world.record(old).reservation)
+      roots.push_back(root(world.record(old).reservation->queue));
+  }
   for (const Front& front : asleep)
     if (world.record(front.id).contends_for_places) roots.push_back(root(front.queue));
   std::sort(roots.begin(), roots.end());
@@ -285,6 +292,7 @@ void keep_contenders(const World& world, const std::vector<Front>& awake,
 // free, be they unchanged: it must not get what one that waits for its victims keeps.
 std::vector<Front> fronts_to_look_at(World& world, bool skip_blocked) {
   std::vector<Front> out, asleep;
+  const uint64_t news = world.news;
   for (QueueId queue : world.nonempty.ids()) {
     QueueRecord& q = world.queues[queue];
     if (!q.activity.active) continue;
@@ -294,6 +302,7 @@ std::vector<Front> fronts_to_look_at(World& world, bool skip_blocked) {
     else if (!q.pending.empty() && world.record(q.pending.top()).contends)
       asleep.push_back({queue, q.pending.top()});
   }
+  if (skip_blocked && world.news != news) return fronts_to_look_at(world, skip_blocked);
   if (out.empty() || asleep.empty()) return out;
   keep_contenders(world, out, asleep);
   out.insert(out.end(), asleep.begin(), asleep.end());
@@ -342,10 +351,12 @@ void leave_flight(World& world, WorkloadId id) { take_out(world, id); }
 bool heads_available(World& world) {
   for (const auto& [id, entry] : world.second_pass)
     if (entry.ready) return true;
-  if (world.no_news_since == world.news) return false;
-  for (QueueId queue : world.nonempty.ids())
-    if (head_to_look_at(world, queue).valid()) return true;
-  world.no_news_since = world.news;
+  while (world.no_news_since != world.news) {
+    const uint64_t news = world.news;
+    for (QueueId queue : world.nonempty.ids())
+      if (head_to_look_at(world, queue).valid()) return true;
+    world.no_news_since = news;  // unless one stepped aside, which others may have waited for
+  }
   return false;
 }
 

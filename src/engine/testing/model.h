@@ -1,7 +1,8 @@
 // The naive engine: the rules of admission once more, written from the specification with maps and
 // loops, everything recomputed from scratch each time. Slow and meant to be obviously right; random
 // and exhaustive worlds compare the real engine with it. It knows queues, quota, flavors,
-// preemption, fair sharing and admission checks; topology and variants are not in it. One thread.
+// preemption, fair sharing, admission checks, slices, variants and pod sets that share flavors;
+// topology is not in it. One thread.
 #pragma once
 
 #include <map>

@@ -63,12 +63,29 @@ class Assigner {
     out_.scan.generation = t_.states.at(request_.queue).generation;
     out_.scan.cycle = t_.cycle;
     out_.scan.digest = t_.digest(w_);
-    for (size_t i = 0; i < w_.pod_sets.size(); ++i)
-      if (!pod_set(i)) break;
+    for (const std::vector<size_t>& group : groups())
+      if (!assign_together(group)) break;
     return out_;
   }
 
  private:
+  // Pod sets that share flavors; one that shares with nobody is alone.
+  std::vector<std::vector<size_t>> groups() const {
+    std::vector<std::vector<size_t>> out;
+    std::map<std::string, size_t> by_name;
+    for (size_t i = 0; i < w_.pod_sets.size(); ++i) {
+      const auto& topology = w_.pod_sets[i].topology;
+      const std::string name = topology ? topology->pod_set_group : "";
+      if (!name.empty() && by_name.contains(name)) {
+        out[by_name[name]].push_back(i);
+      } else {
+        by_name[name] = out.size();
+        out.push_back({i});
+      }
+    }
+    return out;
+  }
+
   const ResourceGroup* group_of(const std::string& resource) const {
     for (const ResourceGroup& group : q_.groups)
       if (std::find(group.covered.begin(), group.covered.end(), resource) != group.covered.end())
@@ -76,14 +93,45 @@ class Assigner {
     return nullptr;
   }
 
-  bool pod_set(size_t index) {
+  Requests requests_of(size_t index, int32_t& count) const {
     const PodSet& ps = w_.pod_sets[index];
-    ModelPodSet out;
-    out.index = index;
-    out.count = request_.counts.empty() ? t_.effective_count(w_, ps) : request_.counts[index];
-    for (const auto& [resource, amount] : ps.pod->requests)
-      out.requests[resource] = Amount(amount) * out.count;
-    if (group_of("pods") != nullptr) out.requests["pods"] = Amount(out.count);
+    count = request_.counts.empty() ? t_.effective_count(w_, ps) : request_.counts[index];
+    Requests out;
+    for (const auto& [resource, amount] : ps.pod->requests) out[resource] = Amount(amount) * count;
+    if (group_of("pods") != nullptr) out["pods"] = Amount(count);
+    return out;
+  }
+
+  // One flavor per resource for all of them: as if they were one pod set that asks for the sum.
+  bool assign_together(const std::vector<size_t>& members) {
+    ModelPodSet all;
+    std::vector<ModelPodSet> each;
+    for (size_t index : members) {
+      ModelPodSet& one = each.emplace_back();
+      one.index = index;
+      one.requests = requests_of(index, one.count);
+      for (const auto& [resource, amount] : one.requests) all.requests[resource] += amount;
+    }
+    bool failed = !choose(members, all);
+    for (ModelPodSet& one : each) {
+      one.reasons = all.reasons;
+      one.no_fit = all.no_fit;
+      std::map<std::string, int> tried;
+      for (const auto& [resource, amount] : one.requests) {
+        auto it = all.flavors.find(resource);
+        if (failed || it == all.flavors.end()) continue;
+        one.flavors.insert(*it);
+        out_.borrow = std::max(out_.borrow, it->second.borrow);
+        out_.usage[{it->second.flavor, resource}] += amount;
+        tried[resource] = it->second.tried;
+      }
+      out_.scan.tried.push_back(tried);
+      out_.pod_sets.push_back(one);
+    }
+    return !failed;
+  }
+
+  bool choose(const std::vector<size_t>& members, ModelPodSet& out) {
     bool failed = false;
     bool all_covered = t_.settings.ignore_undeclared && t_.gate(Gate::kQuotaCheckStrategy);
     // Resources that no ClusterQueue knows speak first, then the others; the last by name first.
@@ -96,18 +144,9 @@ class Assigner {
       if (group == nullptr) {
         if (!it->second.is_zero() && !all_covered) failed = unavailable(it->first, out);
       } else {
-        failed = !scan_group(*group, ps, out);
+        failed = !scan_group(*group, members, out);
       }
     }
-    if (failed) out.flavors.clear();
-    std::map<std::string, int> tried;
-    for (const auto& [resource, chosen] : out.flavors) {
-      out_.borrow = std::max(out_.borrow, chosen.borrow);
-      out_.usage[{chosen.flavor, resource}] += out.requests[resource];
-      tried[resource] = chosen.tried;
-    }
-    out_.scan.tried.push_back(tried);
-    out_.pod_sets.push_back(out);
     return !failed;
   }
 
@@ -133,18 +172,42 @@ class Assigner {
     return it == scan->tried[pod_set].end() ? 0 : it->second + 1;
   }
 
-  std::string not_pinned(const std::string& flavor, size_t pod_set, const Requests& wanted) const {
-    if (request_.pinned == nullptr || pod_set >= request_.pinned->pod_sets.size()) return "";
-    const auto& before = request_.pinned->pod_sets[pod_set].flavors;
+  std::string not_pinned(const std::string& flavor, const std::vector<size_t>& members,
+                         const Requests& wanted) const {
+    if (request_.pinned == nullptr) return "";
     for (const auto& [resource, amount] : wanted)
-      if (auto it = before.find(resource); it != before.end() && it->second.flavor != flavor)
-        return "skipping flavor " + flavor +
-               " as it is not found in the nomination mapping for resource " + resource;
+      for (const ModelPodSet& before : request_.pinned->pod_sets) {
+        if (std::find(members.begin(), members.end(), before.index) == members.end()) continue;
+        auto it = before.flavors.find(resource);
+        if (it != before.flavors.end() && it->second.flavor != flavor)
+          return "skipping flavor " + flavor +
+                 " as it is not found in the nomination mapping for resource " + resource;
+      }
     return "";
   }
 
+  std::string not_allowed(const std::string& flavor) const {
+    const auto& allowed = w_.allowed_flavors;
+    if (!t_.gate(Gate::kConcurrentAdmission) || allowed.empty()) return "";
+    for (const std::string& name : allowed)
+      if (name == flavor) return "";
+    return "skipping flavor " + flavor +
+           " due to WorkloadAllowedResourceFlavorAnnotation annotation";
+  }
+
+  // What keeps some of the pod sets from the flavor, whatever its quota.
+  std::string ruled_out(const std::string& flavor, const std::vector<size_t>& members,
+                        const Requests& wanted) const {
+    std::string no = not_pinned(flavor, members, wanted);
+    if (no.empty()) no = not_allowed(flavor);
+    for (size_t i = 0; i < members.size() && no.empty(); ++i)
+      no = mismatch(t_, flavor, *w_.pod_sets[members[i]].pod);
+    return no;
+  }
+
   // All resources of a group come from one flavor; true when one was found.
-  bool scan_group(const ResourceGroup& group, const PodSet& ps, ModelPodSet& out) {
+  bool scan_group(const ResourceGroup& group, const std::vector<size_t>& members,
+                  ModelPodSet& out) {
     bool fungible = t_.gate(Gate::kFlavorFungibility);
     Requests wanted;
     for (const auto& entry : out.requests)
@@ -159,12 +222,10 @@ class Assigner {
       if (least == PendingReason::kNone || severity(r) < severity(least)) least = r;
     };
     int last = static_cast<int>(group.flavors.size()) - 1, stopped = -1;
-    for (int i = first_flavor(out.index, wanted); i <= last; ++i) {
+    for (int i = first_flavor(members.front(), wanted); i <= last; ++i) {
       stopped = i;
       const std::string& flavor = group.flavors[static_cast<size_t>(i)].flavor;
-      std::string no = not_pinned(flavor, out.index, wanted);
-      if (no.empty()) no = mismatch(t_, flavor, *ps.pod);
-      if (!no.empty()) {
+      if (std::string no = ruled_out(flavor, members, wanted); !no.empty()) {
         reasons.push_back(no);
         note(PendingReason::kNoMatchingFlavor);
         continue;
@@ -174,7 +235,7 @@ class Assigner {
       PendingReason no_fit = PendingReason::kNone;
       std::map<std::string, Chosen> here;
       for (const auto& [resource, amount] : wanted) {
-        Chosen c = weigh(flavor, resource, amount, ps, reasons, no_fit);
+        Chosen c = weigh(flavor, resource, amount, members, reasons, no_fit);
         if (compare_quality(c.mode, c.borrow, mode, borrow, q_.fungibility.preference) < 0) {
           mode = c.mode;
           borrow = c.borrow;
@@ -211,24 +272,29 @@ class Assigner {
     return !best.empty();
   }
 
-  std::optional<Fr> old_slice(const PodSet& ps, const std::string& resource, Amount& held) const {
-    if (!request_.replaced) return std::nullopt;
+  // What the replaced slice holds for these pod sets; its flavor is that of the first of them.
+  std::optional<Fr> old_slice(const std::vector<size_t>& members, const std::string& resource,
+                              Amount& held) const {
+    std::optional<Fr> out;
+    if (!request_.replaced) return out;
     const Item& old = t_.items.at(*request_.replaced);
-    for (const PodSetAssignment& a : old.held->admission.pod_sets) {
-      if (a.name != ps.name) continue;
-      held = Amount(amount_of(a.usage, resource));
-      for (const auto& [r, flavor] : a.flavors)
-        if (r == resource) return Fr{flavor, resource};
-    }
-    return std::nullopt;
+    for (const PodSetAssignment& a : old.held->admission.pod_sets)
+      for (size_t member : members) {
+        if (a.name != w_.pod_sets[member].name) continue;
+        held += Amount(amount_of(a.usage, resource));
+        for (const auto& [r, flavor] : a.flavors)
+          if (r == resource && member == members.front()) out = Fr{flavor, resource};
+      }
+    return out;
   }
 
   Chosen weigh(const std::string& flavor, const std::string& resource, Amount amount,
-               const PodSet& ps, std::vector<std::string>& reasons, PendingReason& no_fit) const {
+               const std::vector<size_t>& members, std::vector<std::string>& reasons,
+               PendingReason& no_fit) const {
     Chosen out;
     out.flavor = flavor;
     Amount held;
-    std::optional<Fr> old = old_slice(ps, resource, held);
+    std::optional<Fr> old = old_slice(members, resource, held);
     bool other = old && old->first != flavor;
     if (other) {
       reasons.push_back("could not assign " + flavor +

@@ -82,7 +82,7 @@ std::string queue_line(Dice& d) {
   if (d.one_in(4)) out += " strategy=StrictFIFO";
   out += " within=" + d.pick({"Never", "LowerPriority", "LowerOrNewerEqualPriority"});
   out += " reclaim=" + d.pick({"Never", "LowerPriority", "Any", "Any"});
-  if (d.one_in(3)) out += " borrow=" + d.pick({"LowerPriority", "1", "0"});
+  if (d.one_in(2)) out += " borrow=" + d.pick({"LowerPriority", "1", "0"});
   if (d.one_in(3)) out += " when-borrow=next";
   if (d.one_in(3)) out += " when-preempt=stop";
   if (d.one_in(4)) out += " prefer=preemption";
@@ -92,6 +92,8 @@ std::string queue_line(Dice& d) {
   if (d.one_in(4)) out += " scope=usage";
   if (d.one_in(4)) out += " check=k1";
   if (d.one_in(6)) out += " check=k2:" + flavor(d);
+  if (d.one_in(2)) out += " variants=" + d.pick({"Try", "RetainFirst"});
+  if (!d.one_in(3)) out += " last-acceptable=f1";
   return out + quotas(d);
 }
 
@@ -113,13 +115,28 @@ std::string requests(Dice& d) {
   return out;
 }
 
+// One for a flavor of its own; siblings have the same parent.
+std::string variant(Dice& d) {
+  std::string out = " variant-of=" + d.pick({"u1", "u1", "u2"});
+  if (!d.one_in(8)) out += " allowed=" + flavor(d);
+  if (d.one_in(3)) out += " preemption-gate=g" + d.pick({"", ":open"});
+  return out;
+}
+
 std::string pending_line(Dice& d) {
   std::string out = "pending " + workload(d) + " queue=" + d.pick({"q1", "q2", "q3", "q4", "l1"});
   out += " at=" + std::to_string(1 + d.below(5));
   if (d.one_in(2)) out += " priority=" + std::to_string(d.below(4) - 1);
   if (d.one_in(12)) out += " requeue-at=" + std::to_string(1000 + d.below(20));
   if (d.one_in(5)) out += check_states(d);
-  if (d.one_in(4)) return out + " set=a" + requests(d) + " set=b" + requests(d);
+  if (d.one_in(4)) out += variant(d);
+  if (d.one_in(16)) out += " parent=yes";
+  if (d.one_in(4)) {
+    std::string sets = " set=a" + requests(d), next = " set=b" + requests(d);
+    if (!d.one_in(3)) return out + sets + next;
+    if (d.one_in(3)) sets = " set=c" + requests(d) + sets;
+    return out + sets + " share=g" + next + " share=g";
+  }
   out += requests(d);
   if (d.one_in(4)) out += " min=1";
   if (d.one_in(6)) out += " tolerate=k";
@@ -133,7 +150,8 @@ std::string held_line(Dice& d) {
          " queue=" + d.pick({"q1", "q2", "q3", "q4"}) + " at=" + std::to_string(1 + d.below(5)) +
          " reserved-at=" + d.number(9) + " priority=" + std::to_string(d.below(4) - 1) +
          " flavor=" + flavor(d) + requests(d) + (d.one_in(6) ? " elastic=yes" : "") +
-         (d.one_in(8) ? " evicted=yes" : "") + (d.one_in(5) ? check_states(d) : "");
+         (d.one_in(5) ? variant(d) : "") + (d.one_in(8) ? " evicted=yes" : "") +
+         (d.one_in(5) ? check_states(d) : "");
 }
 
 std::string configuration_line(Dice& d) {
@@ -162,7 +180,9 @@ std::string configuration_line(Dice& d) {
 
 std::string happening_line(Dice& d) {
   std::string w = workload(d);
-  switch (d.below(17)) {
+  switch (d.below(18)) {
+    case 17:
+      return "change " + w + " preemption-gate=g" + d.pick({"", ":open", ":open"});
     case 16:
       return "checks " + w + d.pick({" k1=", " k2="}) +
              d.pick({"Ready", "Ready", "Pending", "Retry", "Rejected"});
@@ -220,6 +240,7 @@ std::vector<std::string> random_settings(uint32_t code) {
         "RecomputeAssignmentUponPreemptionTargetsOverlap", "ElasticJobsViaWorkloadSlices"})
     if (d.one_in(4)) out.push_back(std::string("gate ") + gate + "=false");
   if (d.one_in(3)) out.push_back("gate PrioritizePreemptorWorkloads=true");
+  if (d.one_in(2)) out.push_back("gate ConcurrentAdmission=true");
   return out;
 }
 

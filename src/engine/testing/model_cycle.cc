@@ -54,6 +54,19 @@ class Round {
   }
 
   void process(Entry& e) {
+    settle(e);
+    e.d.mode = e.assignment.mode();
+    e.d.borrow = e.assignment.borrow;
+  }
+
+ private:
+  void settle(Entry& e) {
+    if (auto sibling = admitted_sibling(e);
+        sibling && rank(e.queue, *sibling) < rank(e.queue, e.key)) {
+      skip(e, "A more favorable variant is already admitted");
+      e.d.pending = PendingReason::kPendingEvaluation;
+      return;
+    }
     bool fits = fits_now(e);
     if (overlaps(e) && t_.gate(Gate::kRecomputeAssignmentUponPreemptionTargetsOverlap)) {
       Item& item = t_.items.at(e.key);
@@ -72,11 +85,68 @@ class Round {
       fits = fits_now(e);
     }
     decide(e, fits);
-    e.d.mode = e.assignment.mode();
-    e.d.borrow = e.assignment.borrow;
   }
 
- private:
+  // Variants: where the flavor of one stands in the order of the queue, -1 = nowhere.
+  int rank(const std::string& queue, const std::string& flavor) const {
+    int at = 0;
+    for (const ResourceGroup& group : t_.queues.at(queue).groups)
+      for (const FlavorQuotas& f : group.flavors) {
+        if (f.flavor == flavor) return at;
+        ++at;
+      }
+    return -1;
+  }
+
+  int rank(const std::string& queue, const Key& variant) const {
+    const auto& allowed = t_.items.at(variant).w->allowed_flavors;
+    return allowed.empty() ? -1 : rank(queue, std::string(allowed.front()));
+  }
+
+  std::optional<Key> admitted_sibling(const Entry& e) const {
+    const Workload& w = *t_.items.at(e.key).w;
+    if (!t_.gate(Gate::kConcurrentAdmission) || w.variant_parent_uid.empty()) return std::nullopt;
+    for (const auto& [key, item] : t_.items)
+      if (key != e.key && item.held && item.held->queue == e.queue && item.held->admitted &&
+          item.w->variant_parent_uid == w.variant_parent_uid)
+        return key;
+    return std::nullopt;
+  }
+
+  // The sibling with the lesser flavor goes first, if the queue wants that flavor at all.
+  void migrate(Entry& e, const Key& sibling) {
+    const auto& policy = t_.queues.at(e.queue).concurrent_admission;
+    if (policy && !policy->last_acceptable_flavor.empty()) {
+      const int last = rank(e.queue, policy->last_acceptable_flavor);
+      if (last >= 0 && rank(e.queue, e.key) > last) {
+        e.d.message = "Target flavor is below LastAcceptableFlavorName";
+        e.d.pending = PendingReason::kPendingEvaluation;
+        return;
+      }
+    }
+    Item& old = t_.items.at(sibling);
+    if (!old.eviction_sent && !(old.w->evicted() && !old.held->assumed)) {
+      old.eviction_sent = true;
+      Evict out;
+      out.key = sibling;
+      out.reason = EvictReason::kFlavorMigration;
+      out.preemptor = std::make_shared<const Preemptor>(Preemptor{e.key, {}});
+      plan_.commands.push_back(out);
+    }
+    t_.items.at(e.key).scan.reset();
+    e.d.message += ". Pending the migration of 1 workload(s)";
+    e.d.requeue = RequeueReason::kPendingMigration;
+    e.d.pending = PendingReason::kWaitingForPreemptedWorkloads;
+  }
+
+  bool gated(const Entry& e) const {
+    if (!t_.gate(Gate::kConcurrentAdmission) && !t_.gate(Gate::kMultiKueueOrchestratedPreemption))
+      return false;
+    for (const PreemptionGate& gate : t_.items.at(e.key).w->preemption_gates)
+      if (!gate.open) return true;
+    return false;
+  }
+
   ModelAssignment attempt(const Snapshot& s, const Entry& e, const std::vector<int32_t>& counts,
                           const ModelAssignment* pinned, std::vector<ModelVictim>& found) {
     ModelAssignment a = assign(s, {&t_.items.at(e.key), e.queue, counts, pinned, e.replaced});
@@ -198,6 +268,15 @@ class Round {
       return;
     }
     if (mode == FitMode::kPreempt && e.victims.empty()) return keep(e);
+    if (mode == FitMode::kPreempt && real_victims(e) && gated(e)) {
+      e.d.status = EntryStatus::kPreemptionGated;
+      e.d.requeue = RequeueReason::kPreemptionGated;
+      e.d.pending = PendingReason::kAdmissionGated;
+      e.d.message = "Workload requires preemption, but it's gated";
+      e.blocked_on_gates = true;
+      item.scan.reset();
+      return;
+    }
     if (mode == FitMode::kDeferredFit) {
       e.d.message =
           "Workload has overlapping preemption targets with another workload, but will fit after "
@@ -221,6 +300,7 @@ class Round {
       item.scan.reset();
       return;
     }
+    if (auto sibling = admitted_sibling(e)) return migrate(e, *sibling);
     admit(e);
   }
 
@@ -434,6 +514,12 @@ Plan Model::plan(Instant now) {
       if (e->d.status != EntryStatus::kNotNominated && e->d.requeue == RequeueReason::kGeneric)
         e->d.requeue = RequeueReason::kFailedAfterNomination;
       requeue(t_.items.at(e->key), e->d.requeue, e->d.pending);
+    }
+    if (e->blocked_on_gates) {
+      SetPending told;
+      told.key = e->key;
+      told.blocked_on_gates = true;
+      out.commands.push_back(told);
     }
     out.why.decisions.push_back(e->d);
   }

@@ -20,6 +20,13 @@ bool same_condition(const Workload& a, const Workload& b, ConditionType type) {
   return x == nullptr || y == nullptr ? x == y : *x == *y;
 }
 
+bool same_gates(const Workload& a, const Workload& b) {
+  std::vector<bool> x, y;
+  for (const PreemptionGate& gate : a.preemption_gates) x.push_back(gate.open);
+  for (const PreemptionGate& gate : b.preemption_gates) y.push_back(gate.open);
+  return x == y;
+}
+
 bool spec_or_reclaimable_changed(const Workload& a, const Workload& b) {
   if (a.priority != b.priority || a.active != b.active || a.queue_name != b.queue_name ||
       a.boost_text != b.boost_text || a.reclaimable != b.reclaimable ||
@@ -128,7 +135,7 @@ void Model::push_or_update(Item& item, const Workload* before) {
       !spec_or_reclaimable_changed(*before, w) &&
       (before->generation == w.generation || !selects_namespace(t_, target, w)) &&
       same_condition(*before, w, ConditionType::kEvicted) &&
-      same_condition(*before, w, ConditionType::kRequeued))
+      same_condition(*before, w, ConditionType::kRequeued) && same_gates(*before, w))
     return;
   item.waits_in = target;
   bool aside = !was_active && !t_.backoff_expired(w);

@@ -266,7 +266,8 @@ int compare_shares(const ModelShare& a, const ModelShare& b) {
 
 bool Tables::admissible(const Workload& w) const {
   return !(gate(Gate::kAdmissionGatedBy) && !w.admission_gated_by.empty()) && !w.finished() &&
-         w.active && !w.is_true(ConditionType::kQuotaReserved) && !w.on_hold();
+         w.active && !w.is_true(ConditionType::kQuotaReserved) && !w.on_hold() &&
+         !w.concurrent_admission_parent;
 }
 
 bool Tables::backoff_expired(const Workload& w) const {
@@ -308,7 +309,10 @@ std::string Tables::digest(const Workload& w) const {
            "|" + std::to_string(ps.min_count.value_or(-1));
     for (const auto& [resource, amount] : ps.pod->requests)
       out += "|" + resource + "=" + std::to_string(amount);
+    if (ps.topology) out += "|shares=" + ps.topology->pod_set_group;
   }
+  if (gate(Gate::kConcurrentAdmission))
+    for (const std::string& flavor : w.allowed_flavors) out += "|may=" + flavor;
   return out;
 }
 
