@@ -2,9 +2,10 @@
 # globbing, so that adding a file touches nothing here; those in a folder `testing` belong to the tests. tools/tidy
 # reads the same table and checks that a file only includes what its module may use.
 #
-# kueue_module(NAME DEPS modules... LIBS external libraries... TEST_LIBS those of the tests only...)
+# kueue_module(NAME DEPS modules... LIBS external libraries... TEST_LIBS those of the tests only... TEST_FOLDERS `testing`
+# folders of other modules that its tests use...)
 function(kueue_module name)
-  cmake_parse_arguments(M "" "" "DEPS;LIBS;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(M "" "" "DEPS;LIBS;TEST_LIBS;TEST_FOLDERS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${name})
   if(NOT EXISTS ${dir})
     return()
@@ -30,6 +31,10 @@ function(kueue_module name)
     target_link_libraries(kueue_${name} INTERFACE ${deps} ${M_LIBS})
   endif()
   if(tests)
+    foreach(folder ${M_TEST_FOLDERS})
+      file(GLOB more CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cc)
+      list(APPEND tests ${more})
+    endforeach()
     add_executable(test_${name} ${tests})
     target_link_libraries(test_${name} PRIVATE kueue_${name} ${M_TEST_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
     # Only where it is used: a path on every command line would keep checkouts from sharing the compiler cache.
@@ -65,7 +70,7 @@ kueue_module(net DEPS base json wire LIBS OpenSSL::SSL OpenSSL::Crypto ZLIB::ZLI
 kueue_module(kube DEPS base json schema api wire)
 kueue_module(apiserver DEPS base json schema cel api wire LIBS SQLite::SQLite3 OpenSSL::Crypto)
 kueue_module(standins DEPS base json schema api wire kube)
-kueue_module(bridge DEPS base json schema api engine)
+kueue_module(bridge DEPS base json schema api engine TEST_FOLDERS engine/testing)
 kueue_module(config DEPS base json schema api wire)
 kueue_module(certificates DEPS base json schema api wire net kube)
 kueue_module(webhooks DEPS base json schema api wire config)

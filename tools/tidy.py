@@ -51,7 +51,7 @@ def layers():
     text = (ROOT / "cmake" / "modules.cmake").read_text()
     table = {}
     for match in re.finditer(r"^kueue_module\((\w+)([^)]*)\)", text, re.M):
-        deps = re.search(r"DEPS ([\w\s]*?)(?:LIBS|$)", match.group(2))
+        deps = re.search(r"DEPS ([\w\s]*?)(?:LIBS|TEST_|$)", match.group(2))
         table[match.group(1)] = set(deps.group(1).split()) if deps else set()
     return table
 

@@ -239,6 +239,9 @@ std::vector<std::string> random_settings(uint32_t code) {
         "SchedulingEquivalenceHashing", "FlavorFungibilityPreserveScanProgress",
         "RecomputeAssignmentUponPreemptionTargetsOverlap", "ElasticJobsViaWorkloadSlices"})
     if (d.one_in(4)) out.push_back(std::string("gate ") + gate + "=false");
+  // Gates that depend on one that is off are no world that a manager would run.
+  if (std::count(out.begin(), out.end(), "gate FlavorFungibility=false") > 0)
+    out.push_back("gate FlavorFungibilityPreserveScanProgress=false");
   if (d.one_in(3)) out.push_back("gate PrioritizePreemptorWorkloads=true");
   if (d.one_in(2)) out.push_back("gate ConcurrentAdmission=true");
   return out;
