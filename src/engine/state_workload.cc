@@ -179,7 +179,17 @@ void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> nex
 
 void retry_for(World& world, WorkloadId id) {
   const WorkloadRecord& r = world.record(id);
+  if (r.reservation) request_retry_of_queue(world, r.reservation->queue);
   if (r.local.valid()) request_retry_of_queue(world, world.locals[r.local].queue);
+}
+
+// It may have held quota elsewhere than its LocalQueue points to, or have none any more.
+void release_for_others(World& world, WorkloadId id) {
+  const WorkloadRecord& r = world.record(id);
+  const QueueId held = r.reservation ? r.reservation->queue : QueueId();
+  release(world, id);
+  if (held.valid()) request_retry_of_queue(world, held);
+  retry_for(world, id);
 }
 
 bool scaled_down(const Workload& before, const Workload& now) {
@@ -197,8 +207,7 @@ bool scaled_down(const Workload& before, const Workload& now) {
 void return_to_queue(World& world, WorkloadId id) {
   const Workload& w = world.object(id);
   remove_from_queue(world, id);
-  release(world, id);
-  retry_for(world, id);
+  release_for_others(world, id);
   world.record(id).scan.reset();
   // While it backs off the next change of the object brings it back, to wait aside.
   if (w.requeue_at && *w.requeue_at > world.now)
@@ -234,8 +243,7 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
     world.delayed.erase(id);
     if (is == Phase::kFinished || !w.is_true(ConditionType::kQuotaReserved))
       forget_penalty(world, id);
-    release(world, id);
-    retry_for(world, id);
+    release_for_others(world, id);
   } else if (was == Phase::kPending && is == Phase::kPending) {
     if (!world.record(id).reservation) push_or_update(world, id, &before);
   } else if (was == Phase::kPending || was == Phase::kFinished) {
@@ -299,8 +307,7 @@ void apply_event(World& world, const WorkloadDeleted& e) {
   leave_second_pass(world, id);
   world.delayed.erase(id);
   forget_penalty(world, id);
-  release(world, id);
-  retry_for(world, id);
+  release_for_others(world, id);
   leave_local(world, id);
   drop_shapes(world, r);
   world.workload_ids.erase(e.key.namespace_, e.key.name,

@@ -153,6 +153,9 @@ void Checks::preempted(const json::Value& before, const json::Value& after) {
 
 // Its finalizer stays as long as somebody holds its quota.
 void Checks::queue_gone(const json::Value& queue) {
+  for (const auto& [key, workload] : cluster_.all("workloads"))
+    if (workload.get_string({"status", "admission", "clusterQueue"}) == name_of(queue))
+      grants_.erase(uid_of(workload));
   if (cluster_.writer.empty()) return;
   for (const auto& [key, workload] : cluster_.all("workloads"))
     if (counts(workload) && !nonsense_.contains(uid_of(workload)) &&

@@ -258,6 +258,7 @@ bool Checks::somebody_is_before_it(const json::Value& workload, const json::Valu
     const std::string target(local->get_string({"spec", "clusterQueue"}));
     if (!tree.has_queue(target) || tree.root_of(target) != root) continue;
     const json::Value* theirs = cluster_.find("clusterqueues", "", target);
+    if (!is_active(cluster_, *theirs)) continue;
     if (theirs->get_string({"spec", "queueingStrategy"}) == "StrictFIFO") return true;
   }
   return false;
@@ -330,7 +331,10 @@ void Checks::check_grants(controllers::Manager& manager, const std::string& life
 void Checks::check_engine(controllers::Manager& leader) {
   std::map<std::string, std::set<std::string>> expected;
   for (const auto& [key, workload] : cluster_.all("workloads"))
-    if (reserves(workload))
+    // A ClusterQueue that was deleted before it had its finalizer is just gone.
+    if (reserves(workload) &&
+        cluster_.find("clusterqueues", "",
+                      std::string(workload.get_string({"status", "admission", "clusterQueue"}))))
       expected[std::string(workload.get_string({"status", "admission", "clusterQueue"}))].insert(
           key.first + "/" + key.second);
   std::map<std::string, std::set<std::string>> seen = reserved_of(leader);

@@ -43,7 +43,7 @@ bool is_active(const Cluster& cluster, const json::Value& queue) {
 QuotaTree::QuotaTree(const Cluster& cluster, std::map<std::string, Amounts> usage)
     : usage_(std::move(usage)) {
   for (const auto& [key, queue] : cluster.all("clusterqueues"))
-    if (is_active(cluster, queue)) nodes_["q/" + key.second] = quota_of(queue);
+    nodes_["q/" + key.second] = quota_of(queue);  // also of those that are stopped or going
   for (const auto& [key, cohort] : cluster.all("cohorts"))
     nodes_["c/" + key.second] = quota_of(cohort);
   std::vector<std::string> named;

@@ -87,6 +87,7 @@ class Process final : public kube::Executor {
   bool cancel(TimerId id) override;
   // Its wall clock: true time and its error. Timers do not follow it.
   const Clock& clock() const override { return clock_; }
+  Instant steady_now() const override { return scheduler_.now(); }
 
   void jump(Duration by) { skew_ = skew_ + by; }
   Duration skew() const { return skew_; }

@@ -239,7 +239,10 @@ void World::run_a_while() {
 void World::changed(const Change& change) {
   if (change.plural == "workloads" && change.after != nullptr && reserves(*change.after) &&
       (change.before == nullptr || !reserves(*change.before)))
-    if (const Program* by = program(cluster_.writer)) checks_.granted(*change.after, by->life);
+    if (const Program* by = program(cluster_.writer)) {
+      checks_.granted(*change.after, by->life);
+      checks_.check_grants(*by->manager, by->life);  // it was assumed before it was written
+    }
   checks_.changed(change);
 }
 

@@ -57,6 +57,7 @@ Result<bool> JobReconciler::managed_namespace(const std::string& name) const {
 }
 
 JobReconciler::Next JobReconciler::reconcile(const kube::ObjectKey& key) {
+  KUEUE_TRY(settle_doubt(key));
   std::unique_ptr<Job> job = kind_.get(key);
   if (job == nullptr || job->metadata().deletion_timestamp.has_value())
     return finalize(key, job.get());
@@ -333,10 +334,29 @@ Result<void> JobReconciler::write_job(const Job& job, const json::Value& target,
   patch.at_path({"metadata", "resourceVersion"}) = job.metadata().resource_version;
   kube::WriteOptions options;
   if (status) options.subresource = "status";
-  KUEUE_ASSIGN(json::Value written,
-               context_.client->patch(kind_.resource(), key_of(job), kube::PatchType::kMerge, patch,
-                                      options));
-  kind_.store().absorb(written);
+  auto written = context_.client->patch(kind_.resource(), key_of(job), kube::PatchType::kMerge,
+                                        patch, options);
+  if (!written.ok()) {
+    std::lock_guard lock(mutex_);
+    doubtful_.insert(key_of(job));
+    return written.error();
+  }
+  kind_.store().absorb(*written);
+  return {};
+}
+
+// A job that was started, or changed by somebody else, without our knowing must not pass for one
+// that is stopped: its quota would be given away while it runs.
+Result<void> JobReconciler::settle_doubt(const kube::ObjectKey& key) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!doubtful_.contains(key)) return {};
+  }
+  auto live = context_.client->get(kind_.resource(), key);
+  if (!live.ok() && live.error().code != ErrorCode::kNotFound) return live.error();
+  if (live.ok()) kind_.store().absorb(*live);
+  std::lock_guard lock(mutex_);
+  doubtful_.erase(key);
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,8 @@ class JobReconciler {
   // True when the job is stopped and nothing of it runs.
   Result<bool> stop(const Job& job, const v1beta2::Workload* workload, const std::string& message);
   Result<void> write_job(const Job& job, const json::Value& target, bool status);
+  // Looks at the job itself when the cache may be behind a write of ours.
+  Result<void> settle_doubt(const kube::ObjectKey& key);
   void report_checks(const Job& job, const v1beta2::Workload& workload);
 
   // Writes to the Workload.
@@ -107,6 +110,7 @@ class JobReconciler {
 
   std::mutex mutex_;
   std::map<kube::ObjectKey, Instant> gone_since_;
+  std::set<kube::ObjectKey> doubtful_;  // jobs whose last write may have been done, unheard
   std::map<std::string, std::string> reported_checks_;  // uid of the Workload -> text
 };
 

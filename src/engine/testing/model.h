@@ -209,6 +209,7 @@ class Model {
   void hold(Item& item, const std::string& queue, const Admission& admission, bool assumed,
             bool admitted, Instant since);
   void release(Item& item);
+  void release_for_others(Item& item);
   void sync_held(Item& item);
   FrAmounts admission_usage(const Workload& w, const Admission& admission) const;
   void ask_retry(const TreeNode& node);

@@ -85,6 +85,7 @@ void Model::ask_retry(const TreeNode& node) {
 }
 
 void Model::ask_retry_for(const Item& item) {
+  if (item.held && t_.queues.contains(item.held->queue)) ask_retry({true, item.held->queue});
   auto local = t_.locals.find({item.w->key.namespace_, item.w->queue_name});
   if (local != t_.locals.end() && t_.queues.contains(local->second.cluster_queue))
     ask_retry({true, local->second.cluster_queue});
@@ -183,6 +184,11 @@ void Model::release(Item& item) {
   item.eviction_sent = false;
 }
 
+void Model::release_for_others(Item& item) {
+  ask_retry_for(item);
+  release(item);
+}
+
 void Model::sync_held(Item& item) {
   const Workload& w = *item.w;
   if (!w.reserved() || w.finished()) return release(item);
@@ -222,8 +228,7 @@ void Model::workload_updated(Item& item, const Workload& before) {
   if (is == Phase::kFinished || !w.active) {
     leave_queue(item);
     t_.delayed.erase(w.key);
-    release(item);
-    ask_retry_for(item);
+    release_for_others(item);
   } else if (was == Phase::kPending && is == Phase::kPending) {
     if (!item.held) push_or_update(item, &before);
   } else if (was == Phase::kPending || was == Phase::kFinished) {
@@ -233,8 +238,7 @@ void Model::workload_updated(Item& item, const Workload& before) {
     sync_held(item);
   } else if (is == Phase::kPending) {
     leave_queue(item);
-    release(item);
-    ask_retry_for(item);
+    release_for_others(item);
     item.scan.reset();
     if (w.requeue_at && *w.requeue_at > t_.now)
       t_.delayed[w.key] = *w.requeue_at;
@@ -260,8 +264,7 @@ void Model::workload_deleted(const Key& key) {
   auto it = t_.items.find(key);
   if (it == t_.items.end()) return;
   leave_queue(it->second);
-  release(it->second);
-  ask_retry_for(it->second);
+  release_for_others(it->second);
   t_.delayed.erase(key);
   t_.items.erase(it);
 }
