@@ -331,7 +331,13 @@ Outcome World::play() {
   cluster_.reseed(script_.seed);
   people_.furnish();
   cluster_.on_change = [this](const Change& change) { changed(change); };
-  scheduler_.between = [this] { reap(); };
+  scheduler_.between = [this] {
+    reap();
+    // What a lost answer leaves behind may be gone with the next event.
+    for (const auto& program : programs_)
+      if (program->manager && program->weather.lost > 0)
+        checks_.check_grants(*program->manager, program->life);
+  };
   machines_.start();
   for (const auto& program : programs_) start(*program);
   for (const Step& step : script_.steps) {
