@@ -25,6 +25,7 @@ bool looked_at(const World& world, WorkloadId id) {
   const WorkloadRecord& r = world.record(id);
   return r.place == Place::kWaiting && r.seen_epoch == world.epoch && r.seen_version == r.version &&
          r.seen_tree_epoch == world.tree_epoch_of(r.queue) &&
+         (!r.contends || r.seen_departures == world.departures_of(r.queue)) &&
          world.queues[r.queue].pending.seen(id);
 }
 
@@ -280,6 +281,7 @@ std::unique_ptr<State> restore(const Snapshot& snapshot) {
     r.seen_epoch = world.epoch;
     r.seen_version = r.version;
     r.seen_tree_epoch = world.tree_epoch_of(r.queue);
+    r.seen_departures = world.departures_of(r.queue);
     r.looks = static_cast<uint32_t>(std::max(0, w.looks));
     r.keeps_its_place = w.keeps_its_place;
     r.looked_in_part = w.looked_in_part;

@@ -40,6 +40,11 @@ uint64_t World::tree_epoch_of(QueueId queue) const {
   return root < trees.size() ? trees[root].epoch : 0;
 }
 
+uint32_t World::departures_of(QueueId queue) const {
+  uint32_t root = forest.at(queues[queue].node).root.value;
+  return root < trees.size() ? trees[root].departures : 0;
+}
+
 int64_t World::generation_of(QueueId queue) const {
   uint32_t root = forest.at(queues[queue].node).root.value;
   return queues[queue].generation + (root < trees.size() ? trees[root].releases : 0);

@@ -83,7 +83,8 @@ struct WorkloadRecord {
   uint64_t seen_tree_epoch = 0;
   uint64_t seen_epoch = 0;
   uint64_t seen_version = 0;
-  uint32_t looks = 0;  // how often since then
+  uint32_t seen_departures = 0;  // matters to those that contend
+  uint32_t looks = 0;            // how often since then
   Place place = Place::kNone;
   bool keeps_its_place = false;  // in front of its queue, although it cannot be admitted
   // The last look went on from where the scan of flavors had stopped, or was held to flavors.
@@ -261,8 +262,9 @@ struct World {
   uint64_t no_news_since = 0;
   uint64_t epoch = 1;  // grows with changes that may matter to any queue
   struct TreeNews {
-    uint64_t epoch = 0;    // changes that matter to its queues
-    int64_t releases = 0;  // how often quota was given back
+    uint64_t epoch = 0;       // changes that matter to its queues
+    int64_t releases = 0;     // how often quota was given back
+    uint32_t departures = 0;  // of heads that contended with others of the tree
   };
   std::vector<TreeNews> trees;  // by root node
   TreeNews& tree(QuotaId root) {
@@ -283,6 +285,7 @@ struct World {
   uint64_t tree_epoch_of(QueueId queue) const;
   // Grows whenever more may fit into the queue than before.
   int64_t generation_of(QueueId queue) const;
+  uint32_t departures_of(QueueId queue) const;
   void touch_tree(QueueId queue);  // something in its tree changed
   void touch_root(QuotaId root);   // the same, of the tree with this root
   void touch_all() {

@@ -57,6 +57,7 @@ void mark_seen(World& world, WorkloadId id, QueueId queue) {
   r.seen_epoch = world.epoch;
   r.seen_version = r.version;
   r.seen_tree_epoch = world.tree_epoch_of(queue);
+  r.seen_departures = world.departures_of(queue);
   r.contends = r.contends_for_places = false;
   world.pending_keys[id].seen = world.stamp++;
 }

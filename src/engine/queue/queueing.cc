@@ -39,10 +39,13 @@ void take_out(World& world, WorkloadId id) {
 // It is in nobody's way from now on, and nobody in its.
 void stop_contending(World& world, WorkloadId id) {
   WorkloadRecord& r = world.record(id);
-  if (r.contends_for_places)
+  if (r.contends_for_places) {
     world.touch_all();
-  else if (r.contends)
-    world.touch_tree(r.queue);
+  } else if (r.contends) {
+    // News to those that contended with it, not to the whole tree.
+    ++world.tree(world.forest.at(world.queues[r.queue].node).root).departures;
+    ++world.news;
+  }
   r.contends = r.contends_for_places = false;
 }
 
@@ -153,7 +156,9 @@ bool namespace_matches(const World& world, const QueueRecord& queue, const std::
 bool seen_as_it_is(const World& world, QueueId queue, WorkloadId head) {
   const WorkloadRecord& r = world.record(head);
   return r.seen_epoch == world.epoch && r.seen_version == r.version &&
-         r.seen_tree_epoch == world.tree_epoch_of(queue) && world.queues[queue].pending.seen(head);
+         r.seen_tree_epoch == world.tree_epoch_of(queue) &&
+         (!r.contends || r.seen_departures == world.departures_of(queue)) &&
+         world.queues[queue].pending.seen(head);
 }
 
 // Some flavor was not tried yet, or not by the last look of a head that stays in front: the next
