@@ -18,7 +18,6 @@ struct Missing {
 };
 constexpr Missing kGates[] = {
     {"MultiKueue*", "sending jobs to other clusters"},
-    {"ElasticJobs*", "the scheduling gate of the Pods of elastic jobs"},
     {"KueueDRAIntegration*", "dynamic resource allocation"},
     {"ConcurrentAdmission", "concurrent admission"},
     {"SparkApplicationIntegration", "SparkApplication jobs"},

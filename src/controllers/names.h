@@ -44,6 +44,7 @@ inline constexpr std::string_view kSliceSizeAnnotation = "kueue.x-k8s.io/podset-
 inline constexpr std::string_view kSliceConstraintsAnnotation =
     "kueue.x-k8s.io/podset-slice-required-topology-constraints";
 inline constexpr std::string_view kPodSetGroupAnnotation = "kueue.x-k8s.io/podset-group-name";
+inline constexpr std::string_view kElasticJobGate = "kueue.x-k8s.io/elastic-job";
 inline constexpr std::string_view kTopologyGate = "kueue.x-k8s.io/topology";
 inline constexpr std::string_view kResourceInUseFinalizer = "kueue.x-k8s.io/resource-in-use";
 inline constexpr std::string_view kJobCompletionIndexLabel =

@@ -95,12 +95,17 @@ Options reloaded(const Options& running, const Options& given) {
 }
 
 std::span<const std::string_view> controller_names() {
-  static constexpr std::string_view kNames[] = {
-      "admissioncheck_controller", "clusterqueue_controller",
-      "cohort_controller",         "job",
-      "localqueue_controller",     "pod_termination_controller",
-      "resourceflavor_controller", "tas_topology_controller",
-      "workload_controller",       "workloadpriorityclass_controller"};
+  static constexpr std::string_view kNames[] = {"admissioncheck_controller",
+                                                "clusterqueue_controller",
+                                                "cohort_controller",
+                                                "elastic_job_ungater",
+                                                "job",
+                                                "localqueue_controller",
+                                                "pod_termination_controller",
+                                                "resourceflavor_controller",
+                                                "tas_topology_controller",
+                                                "workload_controller",
+                                                "workloadpriorityclass_controller"};
   return kNames;
 }
 

@@ -71,6 +71,7 @@ Runtime::Runtime(ManagerDeps given)
                                       deps.leader_election.has_value() ? "follower" : "standalone");
   make_core_controllers();
   make_job_controllers();
+  make_elastic_ungater();
   make_failure_recovery();
   // Before the controllers hear of a change the engine knows it.
   admission.on_cluster_queue = [this](const std::string& name) { cluster_queue_changed(name); };
@@ -189,6 +190,23 @@ void Runtime::make_job_controllers() {
   }
 }
 
+void Runtime::make_elastic_ungater() {
+  using jobs::ElasticUngater;
+  if (!deps.options.gates.on(Gate::kElasticJobsViaWorkloadSlices) ||
+      !deps.options.runs(ElasticUngater::kController))
+    return;
+  elastic_ungater_ = std::make_unique<ElasticUngater>(context);
+  elastic_pods_ = controller(ElasticUngater::kController.data(), "Pod",
+                             [this](const auto& key) { return elastic_ungater_->reconcile(key); });
+  const auto follow = [this](const auto& old, const auto& now) {
+    if (const auto chain = ElasticUngater::chain_of(*(now != nullptr ? now : old)))
+      elastic_pods_->enqueue(*chain);
+  };
+  elastic_ungater_->pods().add_handler(follow);
+  stores.workloads.add_handler(follow);
+  pods_.push_back(&elastic_ungater_->pods().core());
+}
+
 void Runtime::make_failure_recovery() {
   if (!deps.options.gates.on(Gate::kFailureRecoveryPolicy) ||
       !deps.options.runs("pod_termination_controller"))
@@ -202,6 +220,7 @@ void Runtime::make_failure_recovery() {
         (old == nullptr || !FailureRecovery::concerns(*old)))
       terminating_pods_->enqueue(key_of(old, now));
   });
+  pods_.push_back(&failure_recovery_->pods().core());
 }
 
 // metrics.localQueueMetrics: which LocalQueues have series.
@@ -387,7 +406,7 @@ void Runtime::start() {
   journal.begin(context.now());
   stores.start();
   for (const auto& kind : kinds) kind->store().start();
-  if (failure_recovery_) failure_recovery_->pods().start();
+  for (kube::InformerCore* pods : pods_) pods->start();
   watch_for_sync();
 }
 
@@ -434,7 +453,7 @@ void Runtime::stop() {
   admission.stop();
   for (kube::Controller* each : all_) each->stop();
   for (const auto& kind : kinds) kind->store().stop();
-  if (failure_recovery_) failure_recovery_->pods().stop();
+  for (kube::InformerCore* pods : pods_) pods->stop();
   stores.stop();
   events->stop();
 }
@@ -444,7 +463,8 @@ bool Runtime::ready() {
   if (!stores.synced()) return false;
   for (const auto& kind : kinds)
     if (!kind->store().has_synced()) return false;
-  if (failure_recovery_ && !failure_recovery_->pods().has_synced()) return false;
+  for (const kube::InformerCore* pods : pods_)
+    if (!pods->has_synced()) return false;
   synced_ = true;
   return true;
 }
@@ -453,7 +473,8 @@ bool Runtime::idle() {
   if (!stores.idle() || !admission.idle() || !events->flushed()) return false;
   for (const auto& kind : kinds)
     if (!kind->store().idle()) return false;
-  if (failure_recovery_ && !failure_recovery_->pods().core().idle()) return false;
+  for (const kube::InformerCore* pods : pods_)
+    if (!pods->idle()) return false;
   return std::all_of(all_.begin(), all_.end(), [](const kube::Controller* c) { return c->idle(); });
 }
 

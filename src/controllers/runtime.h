@@ -8,6 +8,7 @@
 
 #include "controllers/context.h"
 #include "controllers/failure_recovery/failure_recovery.h"
+#include "controllers/jobs/elastic_ungater.h"
 #include "controllers/jobs/reconciler.h"
 #include "controllers/journal/journal.h"
 #include "controllers/manager.h"
@@ -51,6 +52,7 @@ struct Runtime {
   void make_job_controllers();
   void connect_queues();
   void connect_custom_labels();
+  void make_elastic_ungater();
   void make_failure_recovery();
   void choose_local_queue_metrics();
   void connect_workloads();
@@ -74,8 +76,11 @@ struct Runtime {
   std::unique_ptr<kube::Controller> topologies_;
   std::unique_ptr<kube::Controller> priority_classes_;
   std::vector<JobController> jobs_;
+  std::unique_ptr<jobs::ElasticUngater> elastic_ungater_;  // null: its gate is off
+  std::unique_ptr<kube::Controller> elastic_pods_;
   std::unique_ptr<FailureRecovery> failure_recovery_;  // null: its gate is off
   std::unique_ptr<kube::Controller> terminating_pods_;
+  std::vector<kube::InformerCore*> pods_;  // of those two
   std::vector<kube::Controller*> all_;
   std::mutex reload_mutex_;
   std::vector<std::unique_ptr<const Options>> reloaded_;  // all that were in force after the first

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "controllers/jobs/slices.h"
+#include "controllers/names.h"
+
 namespace kueue::controllers {
 namespace {
 
@@ -76,6 +79,10 @@ Stores::Stores(std::shared_ptr<kube::Client> client, kube::Executor& executor)
   });
   workloads.add_index(kByQueue, [](const v1beta2::Workload& w) -> Keys {
     return {w.metadata.namespace_ + "/" + w.spec.queue_name};
+  });
+  workloads.add_index(kBySliceName, [](const v1beta2::Workload& w) -> Keys {
+    if (!w.metadata.annotations.contains(kElasticJobAnnotation)) return {};
+    return {w.metadata.namespace_ + "/" + jobs::slice_name(w)};
   });
   workloads.add_index(kByPriorityClass, [](const v1beta2::Workload& w) -> Keys {
     const auto& ref = w.spec.priority_class_ref;

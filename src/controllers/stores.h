@@ -19,6 +19,7 @@ using WorkloadPointer = std::shared_ptr<const v1beta2::Workload>;
 inline constexpr const char* kByOwner = "owner";             // uid of the controller owner
 inline constexpr const char* kByOwnerName = "owner-name";    // "Kind.group/namespace/name" of it
 inline constexpr const char* kByQueue = "queue";             // "namespace/queue"
+inline constexpr const char* kBySliceName = "slice";         // "namespace/name" of the first slice
 inline constexpr const char* kByPriorityClass = "priority";  // "Kind/name" of priorityClassRef
 inline constexpr const char* kByClusterQueue = "cluster-queue";  // that holds its reservation
 // Index of Stores::local_queues: the ClusterQueue it points to.

@@ -279,7 +279,11 @@ Result<v1beta2::Workload> JobReconciler::construct_workload(const Job& job) cons
       workload_name({kind_.resource().kind, kind_.resource().group, meta.name, meta.uid},
                     elastic ? std::to_string(meta.generation.value_or(0)) : "",
                     context_.gates().on(Gate::kShortWorkloadNames));
-  if (elastic) workload.metadata.annotations[std::string(kElasticJobAnnotation)] = "true";
+  if (elastic) {
+    workload.metadata.annotations[std::string(kElasticJobAnnotation)] = "true";
+    // The first of its chain, unless it replaces another.
+    workload.metadata.annotations[std::string(kSliceNameAnnotation)] = workload.metadata.name;
+  }
   workload.metadata.namespace_ = meta.namespace_;
   workload.metadata.finalizers = {std::string(kResourceInUseFinalizer)};
   workload.metadata.owner_references.push_back(
@@ -308,10 +312,8 @@ Result<void> JobReconciler::create_workload(const Job& job, const v1beta2::Workl
   Result<v1beta2::Workload> workload = construct_workload(job);
   if (!workload.ok()) return workload.error();
   if (replaced != nullptr) {
-    const std::string first = map_value(replaced->metadata.annotations, kSliceNameAnnotation);
     auto& annotations = workload->metadata.annotations;
-    annotations[std::string(kSliceNameAnnotation)] =
-        first.empty() ? replaced->metadata.name : first;
+    annotations[std::string(kSliceNameAnnotation)] = slice_name(*replaced);
     annotations[std::string(kSliceReplacementAnnotation)] =
         replaced->metadata.namespace_ + "/" + replaced->metadata.name;
   }
@@ -330,7 +332,9 @@ Result<void> JobReconciler::create_workload(const Job& job, const v1beta2::Workl
   }
   context_.stores->workloads.absorb(*created);
   recorder_.normal(reference(job), "CreatedWorkload", "Created Workload: " + full_name);
-  if (context_.gates().on(Gate::kMetricForWorkloadCreationLatency)) {
+  // Of a job that was changed since, its creation says nothing.
+  if (context_.gates().on(Gate::kMetricForWorkloadCreationLatency) &&
+      job.metadata().generation.value_or(1) <= 1) {
     const Instant made = job.metadata().creation_timestamp.value_or(context_.now());
     const bool by_queue = context_.gates().on(Gate::kCustomMetricLabels);
     context_.metrics->workload_creation_latency_seconds.observe(

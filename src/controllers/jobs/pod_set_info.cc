@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "controllers/jobs/slices.h"
 #include "controllers/names.h"
 #include "controllers/workload/conditions.h"
 #include "json/json.h"
@@ -82,6 +83,20 @@ Result<void> merge_update(PodSetInfo& info, const v1beta2::PodSetUpdate& update)
   return {};
 }
 
+// The updates of admission checks for the pod set that the info names.
+Result<void> add_checks(const v1beta2::Workload& workload, PodSetInfo& info) {
+  for (const v1beta2::AdmissionCheckState& check : workload.status.admission_checks) {
+    for (const v1beta2::PodSetUpdate& update : check.pod_set_updates) {
+      if (update.name != info.name) continue;
+      Result<void> merged = merge_update(info, update);
+      if (!merged.ok())
+        return make_error(ErrorCode::kInvalid,
+                          "in admission check \"" + check.name + "\": " + merged.error().message);
+    }
+  }
+  return {};
+}
+
 void add_marks(const Context& context, const v1beta2::Workload& workload,
                const v1beta2::PodSet& pod_set, const v1beta2::PodSetAssignment* assignment,
                PodSetInfo& info) {
@@ -96,11 +111,8 @@ void add_marks(const Context& context, const v1beta2::Workload& workload,
   if (workload.metadata.labels.contains(kMultiKueueOriginLabel))
     info.labels[std::string(kWorkerPodLabel)] = "true";
   if (gates.on(Gate::kElasticJobsViaWorkloadSlices) &&
-      workload.metadata.annotations.contains(kElasticJobAnnotation)) {
-    auto first = workload.metadata.annotations.find(kSliceNameAnnotation);
-    info.annotations[std::string(kSliceNameAnnotation)] =
-        first == workload.metadata.annotations.end() ? workload.metadata.name : first->second;
-  }
+      workload.metadata.annotations.contains(kElasticJobAnnotation))
+    info.annotations[std::string(kSliceNameAnnotation)] = slice_name(workload);
   if (!gates.on(Gate::kTopologyAwareScheduling)) return;
   info.annotations[std::string(kWorkloadAnnotation)] = workload.metadata.name;
   if (assignment != nullptr && assignment->topology_assignment.has_value()) {
@@ -160,18 +172,17 @@ Result<std::vector<PodSetInfo>> infos_of_admission(const Context& context,
       KUEUE_TRY(add_flavors(context, *found, info));
     }
     add_marks(context, workload, pod_set, found, info);
-    for (const v1beta2::AdmissionCheckState& check : workload.status.admission_checks) {
-      for (const v1beta2::PodSetUpdate& update : check.pod_set_updates) {
-        if (update.name != pod_set.name) continue;
-        Result<void> merged = merge_update(info, update);
-        if (!merged.ok())
-          return make_error(ErrorCode::kInvalid,
-                            "in admission check \"" + check.name + "\": " + merged.error().message);
-      }
-    }
+    KUEUE_TRY(add_checks(workload, info));
     infos.push_back(std::move(info));
   }
   return infos;
+}
+
+Result<PodSetInfo> info_of_checks(const v1beta2::Workload& workload, const std::string& pod_set) {
+  PodSetInfo info;
+  info.name = pod_set;
+  KUEUE_TRY(add_checks(workload, info));
+  return info;
 }
 
 std::vector<PodSetInfo> infos_of_spec(const v1beta2::Workload& workload) {

@@ -14,6 +14,9 @@ namespace kueue::controllers::jobs {
 Result<std::vector<PodSetInfo>> infos_of_admission(const Context& context,
                                                    const v1beta2::Workload& workload);
 
+// Only the updates of admission checks for one pod set; kInvalid when they contradict each other.
+Result<PodSetInfo> info_of_checks(const v1beta2::Workload& workload, const std::string& pod_set);
+
 // What the templates of the spec hold: to go back to.
 std::vector<PodSetInfo> infos_of_spec(const v1beta2::Workload& workload);
 

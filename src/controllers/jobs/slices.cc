@@ -35,6 +35,11 @@ bool is_elastic(const api::meta::ObjectMeta& job, const FeatureGates& gates) {
   return found != job.annotations.end() && found->second == "true";
 }
 
+std::string slice_name(const v1beta2::Workload& workload) {
+  auto first = workload.metadata.annotations.find(kSliceNameAnnotation);
+  return first == workload.metadata.annotations.end() ? workload.metadata.name : first->second;
+}
+
 std::string replaced_slice(const v1beta2::Workload& workload) {
   auto found = workload.metadata.annotations.find(kSliceReplacementAnnotation);
   return found == workload.metadata.annotations.end() ? "" : found->second;
@@ -94,8 +99,9 @@ Result<JobReconciler::Matching> JobReconciler::follow_slices(const Job& job, boo
       unfinished.push_back(workload);
       continue;
     }
-    // Nobody else lets go of a slice whose place another took.
-    KUEUE_TRY(remove_finalizer(*workload));
+    // With the job's end, or when somebody deletes them, those that others replaced are let go.
+    if (job.finished().has_value() || workload->metadata.deletion_timestamp.has_value())
+      KUEUE_TRY(remove_finalizer(*workload));
     if (ended == nullptr || earlier(ended, workload)) ended = workload;
   }
   if (unfinished.empty()) {

@@ -14,6 +14,9 @@ namespace kueue::controllers::jobs {
 // The annotation says so, and the gate is on.
 bool is_elastic(const api::meta::ObjectMeta& job, const FeatureGates& gates);
 
+// The name of the first of the slices that follow each other: what they and their pods share.
+std::string slice_name(const v1beta2::Workload& workload);
+
 // "namespace/name" of the slice that this one replaces, "" = none.
 std::string replaced_slice(const v1beta2::Workload& workload);
 

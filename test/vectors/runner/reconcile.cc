@@ -11,6 +11,7 @@
 #include "controllers/failure_recovery/failure_recovery.h"
 #include "controllers/in_use.h"
 #include "controllers/jobs/batch_job/batch_job.h"
+#include "controllers/jobs/elastic_ungater.h"
 #include "controllers/jobs/reconciler.h"
 #include "controllers/local_queue/local_queue.h"
 #include "controllers/metrics/workload_tally.h"
@@ -381,6 +382,16 @@ class Bench {
       return keep(stores_.flavors, key, [](const engine::State& state, const std::string& name) {
         return state.flavor_in_use(name);
       });
+    if (controller == "elasticjobs.elasticJobUngater") {
+      jobs::ElasticUngater ungater(context_);
+      ungater.pods().start();
+      executor_.run_until_idle();
+      const auto workload = stores_.workloads.get(key);
+      const auto chain = workload == nullptr ? std::nullopt : ungater.chain_of(*workload);
+      auto result = chain ? ungater.reconcile(*chain) : kube::ReconcileResult{};
+      ungater.pods().stop();
+      return result;
+    }
     if (controller == "failurerecovery.TerminatingPodReconciler") {
       FailureRecovery recovery(context_);
       recovery.pods().start();
@@ -454,8 +465,9 @@ void add_reconcile_judges(Judges& judges) {
   for (const char* controller :
        {"core.WorkloadReconciler", "core.ClusterQueueReconciler", "core.LocalQueueReconciler",
         "core.CohortReconciler", "core.WorkloadPriorityClassReconciler",
-        "core.ResourceFlavorReconciler", "failurerecovery.TerminatingPodReconciler",
-        "jobs-job job reconciler", "jobframework job reconciler"})
+        "core.ResourceFlavorReconciler", "elasticjobs.elasticJobUngater",
+        "failurerecovery.TerminatingPodReconciler", "jobs-job job reconciler",
+        "jobframework job reconciler"})
     judges.add("reconcile " + std::string(controller), [](const json::Value& test) {
       Bench bench(test);
       bench.run();
