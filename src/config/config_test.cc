@@ -289,7 +289,7 @@ TEST(Check, NamesWhatIsNotBuilt) {
   text +=
       "  externalFrameworks: [Job.v1.example.com]\nmultiKueue: {origin: here}\n"
       "managedJobsNamespaceSelector: {matchLabels: {a: b}}\n"
-      "featureGates: {ElasticJobsViaWorkloadSlices: true, MultiKueue: true}\n";
+      "featureGates: {ConcurrentAdmission: true, MultiKueue: true}\n";
   const Checked checked = check(text);
   EXPECT_TRUE(checked.faults.empty()) << ::testing::PrintToString(texts_of(checked.faults));
   const auto found = texts_of(checked.warnings);
