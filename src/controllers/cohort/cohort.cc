@@ -144,7 +144,11 @@ Result<kube::ReconcileResult> CohortReconciler::reconcile(const kube::ObjectKey&
   }
   if (context_.gates().on(Gate::kMetricsForCohorts)) report(key.name, cohort.get());
   if (!context_.options->engine.fair_sharing.has_value()) return write_empty_status(cohort.get());
-  if (!view.known && cohort == nullptr) return kube::ReconcileResult{};
+  if (!view.known && cohort == nullptr) {
+    // The engine may have known it a moment longer than the store.
+    context_.metrics->forget_cohort(key.name);
+    return kube::ReconcileResult{};
+  }
   context_.metrics->cohort_weighted_share.set({key.name}, view.exact_share);
   if (cohort == nullptr) return kube::ReconcileResult{};
   if (cohort->status.fair_sharing.has_value() &&
