@@ -470,6 +470,26 @@ TEST_F(LifeTest, ThoseThatWaitForAQueueThatIsGoneAreCountedWhileALocalQueuePoint
   EXPECT_FALSE(shows("kueue_local_queue_unadmitted_workloads{")) << metrics();
 }
 
+TEST_F(LifeTest, ThoseOfALocalQueueThatLostItsClusterQueueAreToldAsInadmissible) {
+  add("localqueues", R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"LocalQueue",
+      "metadata":{"name":"early","namespace":"lab"},"spec":{"clusterQueue":"never"}})");
+  start();
+  add_job("big", 5);
+  run();
+  // Looked at again by a change of quota, and deleted in the same moment.
+  api_.change("clusterqueues", "", "shared", [](json::Value& queue) {
+    json::Value& group = queue.at_path({"spec", "resourceGroups"}).as_array()[0];
+    json::Value& flavor = group.at_path({"flavors"}).as_array()[0];
+    flavor.at_path({"resources"}).as_array()[0]["nominalQuota"] = "3";
+  });
+  api_.remove("clusterqueues", "", "shared");
+  run();
+  const std::string main = "kueue_local_queue_pending_workloads{name=\"main\"";
+  EXPECT_NE(series(main).find("status=\"active\"} 0"), std::string::npos) << series(main);
+  EXPECT_NE(series(main).find("status=\"inadmissible\"} 1"), std::string::npos) << series(main);
+  EXPECT_FALSE(shows("kueue_local_queue_pending_workloads{name=\"early\"")) << metrics();
+}
+
 TEST_F(LifeTest, FinishedWorkloadsOfADeletedLocalQueueHaveNoSeries) {
   start();
   add_job("done", 2);

@@ -134,7 +134,9 @@ void LocalQueueReconciler::report(const v1beta2::LocalQueue& queue, const View& 
       view.cluster_queue.active ? view.status.pending_inadmissible : view.status.pending;
   const bool split = has_workload_labels(*context_.options);
   if (split) report_by_workload_labels(queue, view.cluster_queue.active);
-  if (view.cluster_queue.known && !split) {
+  // Of a queue that never had its ClusterQueue nothing is told; of one that lost it, that all wait.
+  if (!split && (view.cluster_queue.known || m.local_queue_pending_workloads.erase_matching(
+                                                 {{"name", name}, {"namespace", space}}) > 0)) {
     m.local_queue_pending_workloads.set({name, space, "active"}, view.status.pending - waiting);
     m.local_queue_pending_workloads.set({name, space, "inadmissible"}, waiting);
   }
