@@ -461,8 +461,8 @@ int run_manager(std::span<const std::string> arguments, cli::Terminal& terminal)
   for (const std::string& warning : setup->warnings) log.info(warning);
   // On the level that no setting hides: whoever counts on it has to know.
   for (const ErrorCause& one : setup->not_built)
-    log.error("What is asked for is not there yet; the rest runs without it",
-              one.message, {{"field", one.field}});
+    log.error("What is asked for is not there yet; the rest runs without it", one.message,
+              {{"field", one.field}});
 
   net::Loop signals;
   std::atomic<bool> lost_lease{false};

@@ -15,7 +15,7 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / "
 START_TIMEOUT_S = 60
 
 
-def wait_until(condition, what, timeout_s=30.0, process=None, log=None, every_s=0.02):
+def wait_until(condition, what, timeout_s=30.0, process=None, log=None):
     """Polls until condition() is true; raises with the log's tail when time is over or the process ended."""
     deadline = time.monotonic() + timeout_s
     while True:
@@ -26,7 +26,7 @@ def wait_until(condition, what, timeout_s=30.0, process=None, log=None, every_s=
             raise RuntimeError(f"process ended with {process.returncode} while waiting for {what}\n{tail(log)}")
         if time.monotonic() > deadline:
             raise RuntimeError(f"timed out waiting for {what}\n{tail(log)}")
-        time.sleep(every_s)
+        time.sleep(0.02)
 
 
 def tail(log, lines=40):

@@ -160,9 +160,9 @@ class Stage:
     def namespace(self, name, **labels):
         self.apply(json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}))
 
-    def wait(self, condition, what, timeout_s=TIMEOUT_S, every_s=0.02):
+    def wait(self, condition, what, timeout_s=TIMEOUT_S):
         try:
-            return _server.wait_until(condition, what, timeout_s, every_s=every_s)
+            return _server.wait_until(condition, what, timeout_s)
         except RuntimeError as error:
             raise AssertionError(f"{error}: {self.stage.manager.log_tail(1500)}") from None
 
@@ -435,7 +435,7 @@ def full(s, namespace, count):
 
 
 def wait_full(s, namespace, count):
-    s.wait(lambda: full(s, namespace, count), "every Workload to be counted", TIMEOUT_S + LOAD / 50, every_s=0.3)
+    s.wait(lambda: full(s, namespace, count), "every Workload to be counted", TIMEOUT_S + LOAD / 50)
 
 
 def replace_one(s, namespace):

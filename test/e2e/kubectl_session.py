@@ -98,7 +98,7 @@ class Player:
                 code, last = self.run(split(command.strip()))
                 return code == 0 and (wanted.strip() in last if wanted.strip() else last.strip() == "")
             try:
-                _server.wait_until(reached, command, WAIT_S, every_s=0.1)
+                _server.wait_until(reached, command, WAIT_S)
             except RuntimeError:
                 return 1, "not reached: " + last
             return 0, "reached\n"
