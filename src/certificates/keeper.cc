@@ -220,6 +220,25 @@ Result<ServingSet> CertificateKeeper::agree_on_set() {
   return last;
 }
 
+Result<void> CertificateKeeper::write_bundle(const kube::Resource& resource, json::Value document,
+                                             const std::string& bundle) {
+  const std::string name(document.get_string({"metadata", "name"}));
+  Error last;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (!set_bundle(document, options_, bundle)) return {};
+    const auto written = client_->update(resource, document);
+    if (written.ok()) {
+      if (log_) log_("certificates: wrote the authority into " + resource.kind + " " + name);
+      return {};
+    }
+    last = written.error();
+    if (last.code != ErrorCode::kConflict) return last;
+    // The server's own controllers write these too: their version is taken and tried again.
+    KUEUE_ASSIGN(document, client_->get(resource, {"", name}));
+  }
+  return last;
+}
+
 Result<void> CertificateKeeper::inject(const std::string& bundle) {
   Result<void> result;
   for (size_t i = 1; i < informers_.size(); ++i) {
@@ -236,15 +255,8 @@ Result<void> CertificateKeeper::inject(const std::string& bundle) {
       continue;
     }
     for (json::Value& document : listed->items) {
-      if (!set_bundle(document, options_, bundle)) continue;
-      const auto written = client_->update(resource, document);
-      if (!written.ok()) {
+      if (auto written = write_bundle(resource, std::move(document), bundle); !written.ok())
         result = written.error();
-        continue;
-      }
-      if (log_)
-        log_("certificates: wrote the authority into " + resource.kind + " " +
-             std::string(document.get_string({"metadata", "name"})));
     }
   }
   return result;

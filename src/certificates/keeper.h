@@ -52,6 +52,10 @@ class CertificateKeeper {
   // The set of the Secret, made or renewed where needed.
   Result<ServingSet> agree_on_set();
   void add_target(const kube::Resource& resource, const std::string& name);
+  // Writes the authority into one object, on its newest version; a document that has it already is
+  // left alone.
+  Result<void> write_bundle(const kube::Resource& resource, json::Value document,
+                            const std::string& bundle);
   Result<void> inject(const std::string& bundle);
 
   std::shared_ptr<kube::Client> client_;
