@@ -14,6 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kueue-cpp"
 START_TIMEOUT_S = 60
 
+# A test that is told to end takes down what it started, as after any exception.
+signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+
 
 def wait_until(condition, what, timeout_s=30.0, process=None, log=None):
     """Polls until condition() is true; raises with the log's tail when time is over or the process ended."""
@@ -44,6 +47,15 @@ def stop(process, timeout_s=15):
             process.kill()
             process.wait()
             raise RuntimeError(f"{process.args[0]} did not stop within {timeout_s} s of SIGTERM")
+
+
+def run_to_end(command, timeout_to_stop_s=60):
+    """The exit code of a program that is told to end, and waited for, when this one is."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    try:
+        return process.wait()
+    finally:
+        stop(process, timeout_to_stop_s)
 
 
 @contextlib.contextmanager

@@ -68,7 +68,7 @@ def main():
                 command.append("--record")
             if args.server == "real":
                 command += ["--audit-log", str(work / "audit.log")]
-            return subprocess.run([*command, *args.scenarios], stdin=subprocess.DEVNULL).returncode
+            return _server.run_to_end([*command, *args.scenarios])
 
 
 def kueue_crds(kueue):
