@@ -2,11 +2,26 @@
 
 #include "api/registry.h"
 #include "controllers/runtime.h"
+#include "webhooks/jobs/owners.h"
 
 namespace kueue::app {
 namespace {
 
 constexpr std::string_view kMultiKueue = "kueue.x-k8s.io/multikueue";
+
+// Of kinds whose fields we know, and of those that jobs may belong to.
+std::optional<kube::Resource> resource_of(std::string_view api_version, std::string_view kind) {
+  if (const schema::ResourceInfo* info = api::find_kind(api_version, kind); info != nullptr)
+    return kube::Resource::of(*info);
+  const webhooks::OwnerKind* owner = webhooks::owner_kind(
+      json::Value::object({{"apiVersion", std::string(api_version)}, {"kind", std::string(kind)}}));
+  if (owner == nullptr) return std::nullopt;
+  const size_t slash = api_version.find('/');
+  return kube::Resource{.group = std::string(owner->group),
+                        .version = std::string(api_version.substr(slash + 1)),
+                        .plural = std::string(owner->plural),
+                        .kind = std::string(owner->kind)};
+}
 
 class StoreLookup final : public webhooks::Lookup {
  public:
@@ -48,11 +63,10 @@ class StoreLookup final : public webhooks::Lookup {
   Result<std::optional<json::Value>> get_object(std::string_view api_version, std::string_view kind,
                                                 std::string_view ns,
                                                 std::string_view name) override {
-    const schema::ResourceInfo* info = api::find_kind(api_version, kind);
-    if (info == nullptr) return std::optional<json::Value>();
-    const auto resource = kube::Resource::of(*info);
+    const std::optional<kube::Resource> resource = resource_of(api_version, kind);
+    if (!resource.has_value()) return std::optional<json::Value>();
     auto object =
-        client_->get(resource, {info->namespaced ? std::string(ns) : "", std::string(name)});
+        client_->get(*resource, {resource->namespaced ? std::string(ns) : "", std::string(name)});
     if (object.ok()) return std::optional(*std::move(object));
     if (object.error().code == ErrorCode::kNotFound) return std::optional<json::Value>();
     return std::move(object).error();
