@@ -52,9 +52,18 @@ SliceChoice choose_slice(std::vector<WorkloadPointer> unfinished) {
       return has_reservation(*other) && replaced_slice(*other) == full_name(slice);
     });
   };
+  // One on its way out is still followed for the sake of what waits to take over its quota: that
+  // stays with its pods until they are gone.
+  auto may_hold = [&](const WorkloadPointer& slice) {
+    return has_reservation(*slice) &&
+           (!is_evicted(*slice) ||
+            std::any_of(unfinished.begin(), unfinished.end(), [&](const WorkloadPointer& other) {
+              return !has_reservation(*other) && replaced_slice(*other) == full_name(*slice);
+            }));
+  };
   WorkloadPointer holder, pending, waiting;
   for (const WorkloadPointer& slice : unfinished) {
-    if (has_reservation(*slice)) {
+    if (may_hold(slice)) {
       if (!replaced_by_holder(*slice)) holder = slice;
     } else if (waiting == nullptr || is_evicted(*waiting) || !is_evicted(*slice)) {
       waiting = slice;

@@ -28,8 +28,8 @@ struct SliceChoice {
   std::vector<WorkloadPointer> out_of_sync;
 };
 // Of the unfinished slices of one job, in any order: the latest with a reservation that no other
-// with one has replaced, and what waits to replace it; without a reservation the latest that is not
-// evicted.
+// with one has replaced, and what waits to replace it; one that is evicted counts only when
+// something waits to replace it. Without such a one the latest that is not evicted.
 SliceChoice choose_slice(std::vector<WorkloadPointer> unfinished);
 
 enum class SliceChange {

@@ -60,6 +60,9 @@ TEST(Slices, OneIsFollowedAndOthersEnd) {
       {{{"a", 1}, {"b", 2}}, "b", "", "", "a"},
       {{{"a", 1}, {"b", 2, false, "", true}}, "a", "", "", "b"},
       {{{"a", 1, false, "", true}, {"b", 2, false, "", true}}, "b", "", "", "a"},
+      {{{"a", 1, true, "", true}, {"b", 2, false}}, "b", "", "", "a"},
+      {{{"a", 1, true, "", true}}, "a", "", "", ""},
+      {{{"a", 1, true, "", true}, {"b", 2, false, "a"}}, "b", "a", "", ""},
       {{{"a", 1, true}, {"b", 2, true, "a"}, {"c", 3, false, "b"}}, "c", "b", "a", ""},
       {{{"a", 1, true}, {"b", 2, false, "a"}, {"c", 3, false, "a"}}, "c", "a", "", "b"},
   };

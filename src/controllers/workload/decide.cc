@@ -165,6 +165,7 @@ bool WorkloadReconciler::wait_for_backoff(v1beta2::Workload& workload, Outcome& 
     outcome.within(left);
   } else if (!has_reservation(workload)) {
     requeue->requeue_at.reset();
+    if (!requeue->count.has_value()) requeue.reset();
     changed = true;
   }
   return changed;

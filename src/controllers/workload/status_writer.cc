@@ -53,7 +53,11 @@ json::Value status_apply_document(const v1beta2::Workload& workload) {
   json::Value& status = document["status"];
   status = json::Value::object();
   for (std::string_view field : kOwnedFields) {
-    if (json::Value* value = full.find(field)) status[field] = std::move(*value);
+    json::Value* value = full.find(field);
+    // An object that is applied empty where it had members of ours becomes null in Kubernetes'
+    // merge, which then refuses its own result.
+    if (value == nullptr || (value->is_object() && value->as_object().empty())) continue;
+    status[field] = std::move(*value);
   }
   json::Array conditions;
   if (json::Value* all = full.find("conditions")) {

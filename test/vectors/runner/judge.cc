@@ -63,6 +63,7 @@ Judges::Judges() {
   add_workload_judges(*this);
   add_job_judges(*this);
   add_pending_judges(*this);
+  add_slice_judges(*this);
 }
 
 std::vector<std::string> Judges::names_of(const Case& test) {

@@ -55,6 +55,7 @@ void add_ledger_judges(Judges& judges);
 void add_workload_judges(Judges& judges);
 void add_job_judges(Judges& judges);
 void add_pending_judges(Judges& judges);
+void add_slice_judges(Judges& judges);
 
 // --- shared by judges
 // The value at a path; null when there is none.
