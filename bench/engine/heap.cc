@@ -1,5 +1,5 @@
 // Counts what goes through operator new: how much is alive, and how much was ever asked for.
-#include <malloc.h>
+#include <jemalloc/jemalloc.h>
 
 #include <cstdlib>
 #include <new>
@@ -12,11 +12,18 @@ kueue::engine::bench::Heap counters;
 void* counted(std::size_t size) {
   void* p = std::malloc(size);
   if (p == nullptr) std::abort();
-  std::size_t real = malloc_usable_size(p);
+  std::size_t real = nallocx(size == 0 ? 1 : size, 0);
   counters.total += real;
   ++counters.count;
   counters.live += static_cast<int64_t>(real);
   return p;
+}
+
+// As jemalloc's own operator delete: with the size known it need not look up the pointer.
+void uncounted(void* p, std::size_t size) {
+  if (p == nullptr) return;
+  counters.live -= static_cast<int64_t>(nallocx(size, 0));
+  sdallocx(p, size, 0);
 }
 
 void uncounted(void* p) {
@@ -29,8 +36,8 @@ void* operator new(std::size_t size) { return counted(size); }
 void* operator new[](std::size_t size) { return counted(size); }
 void operator delete(void* p) noexcept { uncounted(p); }
 void operator delete[](void* p) noexcept { uncounted(p); }
-void operator delete(void* p, std::size_t) noexcept { uncounted(p); }
-void operator delete[](void* p, std::size_t) noexcept { uncounted(p); }
+void operator delete(void* p, std::size_t size) noexcept { uncounted(p, size); }
+void operator delete[](void* p, std::size_t size) noexcept { uncounted(p, size); }
 
 namespace kueue::engine::bench {
 Heap heap() { return counters; }

@@ -6,12 +6,16 @@
 
 namespace kueue {
 
-// `object` may be null or gone: nothing is read.
+// From `begin` on, up to `end`. They may be null or gone: nothing is read.
+inline void fetch_ahead(const void* begin, const void* end) {
+  constexpr size_t kLine = 64;
+  for (const auto* at = static_cast<const char*>(begin); at < end; at += kLine)
+    __builtin_prefetch(at);
+}
+
 template <typename T>
 void fetch_ahead(const T* object) {
-  constexpr size_t kLine = 64;
-  const auto* at = reinterpret_cast<const char*>(object);
-  for (size_t i = 0; i < sizeof(T); i += kLine) __builtin_prefetch(at + i);
+  fetch_ahead(object, object + 1);
 }
 
 }  // namespace kueue

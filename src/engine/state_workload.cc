@@ -125,7 +125,7 @@ bool only_texts_changed(const Workload& a, const Workload& b) {
          a.unhealthy_nodes == b.unhealthy_nodes && a.on_hold() == b.on_hold() &&
          a.allowed_flavors == b.allowed_flavors && a.elastic == b.elastic &&
          a.replaces == b.replaces && a.variant_parent_uid == b.variant_parent_uid &&
-         same_checks(a, b) && same_gates(a, b) && same_conditions(a, b);
+         same_pod_sets(a, b) && same_checks(a, b) && same_gates(a, b) && same_conditions(a, b);
 }
 
 void follow_replaced(World& world, WorkloadId id, const Workload* before, const Workload* now) {
@@ -274,9 +274,29 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
 
 }  // namespace
 
+namespace {
+
+// All at once instead of one after the other as it is come to: with thousands of queues none of it
+// is in the caches.
+void fetch_parts(const World& world, WorkloadId id) {
+  const WorkloadRecord& r = world.record(id);
+  fetch_ahead(r.reservation.get());
+  fetch_ahead(&world.pending_keys[id]);
+  fetch_ahead(r.object->pod_sets.data());
+  fetch_ahead(r.object->conditions.data());
+  if (r.local.valid()) fetch_ahead(&world.locals[r.local]);
+  if (!r.queue.valid()) return;
+  world.queues[r.queue].fetch();
+  fetch_ahead(&world.forest.own_usage(world.queues[r.queue].node));
+  fetch_ahead(&world.forest.at(world.queues[r.queue].node));
+}
+
+}  // namespace
+
 void apply_event(World& world, const WorkloadChanged& e) {
   if (!e.workload) return;
   WorkloadId id = world.find(e.workload->key);
+  if (id.valid()) fetch_parts(world, id);
   if (id.valid() && world.object(id).uid != e.workload->uid) {  // deleted and created again
     apply_event(world, WorkloadDeleted{e.workload->key});
     id = WorkloadId();

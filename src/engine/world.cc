@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/fetch_ahead.h"
+
 namespace kueue::engine {
 
 bool ScanProgress::has_untried() const {
@@ -20,7 +22,11 @@ const GroupRecord* QueueRecord::group_of(ResourceId resource) const {
 
 WorkloadId World::find(const Key& key) const {
   return workload_ids.find(key.namespace_, key.name, [&](WorkloadId id) {
-    return workloads[id].object && workloads[id].object->key == key;
+    // Who looks for a workload goes on to read and change all of it.
+    const WorkloadRecord& r = workloads[id];
+    fetch_ahead(&r);
+    fetch_ahead(r.object.get());
+    return r.object && r.object->key == key;
   });
 }
 

@@ -37,8 +37,9 @@ Admission build_admission(const World& world, const Entry& entry) {
 
 // Status lists a check for each that the assigned flavors need; its Admitted condition can be
 // settled with the reservation.
-bool all_checks_listed(const World& world, const Workload& w, const Admission& admission) {
-  for (const std::string& name : checks_for_admission(world, admission))
+bool all_checks_listed(const World& world, QueueId queue, const Workload& w,
+                       const Admission& admission) {
+  for (const std::string& name : checks_for_admission(world, queue, admission))
     if (std::none_of(w.checks.begin(), w.checks.end(),
                      [&](const CheckStatus& c) { return c.name == name; }))
       return false;
@@ -140,7 +141,7 @@ void admit(Cycle& cycle, Entry& entry) {
   command.key = w.key;
   command.uid = w.uid;
   command.admission = std::make_shared<const Admission>(build_admission(world, entry));
-  command.settles_admitted = all_checks_listed(world, w, *command.admission);
+  command.settles_admitted = all_checks_listed(world, entry.queue, w, *command.admission);
   command.admitted = command.settles_admitted && fully_admitted(w, *command.admission);
   command.second_pass = r.reservation != nullptr;
   command.flavors_considered = flavors_considered(w, entry.assignment);

@@ -53,6 +53,7 @@ struct CycleScratch {
 struct Cycle {
   Overlay& overlay;
   Plan& plan;
+  bool explain = false;                 // also what is admitted
   std::set<WorkloadId> preempted = {};  // victims of this cycle so far
   std::map<std::string, int32_t> skips = {};
   std::vector<std::pair<std::string, RecomputeResult>> recomputations = {};

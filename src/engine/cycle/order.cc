@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/cycle/fair_order.h"
+#include "engine/cycle/fetch.h"
 #include "engine/cycle/order_rules.h"
 
 namespace kueue::engine {
@@ -52,7 +53,9 @@ EntryOrder::EntryOrder(Cycle& cycle, std::vector<Entry>& entries) : cycle_(cycle
 
 Entry* EntryOrder::next() {
   if (cycle_.world().settings.fair_sharing) return next_fair();
-  return position_ < left_.size() ? left_[position_++] : nullptr;
+  if (position_ == left_.size()) return nullptr;
+  fetch_entries(cycle_.world(), left_, position_);
+  return left_[position_++];
 }
 
 EntryOrder::~EntryOrder() = default;

@@ -1,8 +1,8 @@
 // plan(): one scheduling cycle from heads to commands (behaviour.md 4).
 #include <algorithm>
 
-#include "base/fetch_ahead.h"
 #include "engine/cycle/entry.h"
+#include "engine/cycle/fetch.h"
 #include "engine/queue/digest.h"
 #include "engine/topology/tree.h"
 
@@ -99,35 +99,31 @@ void return_entry(World& world, Plan& plan, Entry& entry) {
   plan.commands.push_back(std::move(command));
 }
 
-// With thousands of queues what a cycle touches is more than the caches hold. What comes next is
-// asked for in time: the record first, then what it points to.
-template <typename Heads, typename IdOf>
-void fetch_next(const World& world, const Heads& heads, size_t i, IdOf id_of) {
-  constexpr size_t kRecord = 8, kObject = 4;
-  if (i + kRecord < heads.size()) fetch_ahead(&world.record(id_of(heads[i + kRecord])));
-  if (i + kObject >= heads.size()) return;
-  const WorkloadRecord& r = world.record(id_of(heads[i + kObject]));
-  fetch_ahead(r.object.get());
-  if (r.queue.valid()) fetch_ahead(&world.queues[r.queue]);
-}
-
-void collect_entries(World& world, bool every_head, CycleScratch& scratch) {
-  std::vector<Head> heads = take_heads(world, !every_head);
+// Heads become entries, and each is nominated while it is at hand.
+void collect_entries(Overlay& overlay, bool every_head, CycleScratch& scratch) {
+  World& world = overlay.world();
+  std::vector<Head> heads = find_heads(world, !every_head);
   scratch.entries.reserve(heads.size());
   for (size_t i = 0; i < heads.size(); ++i) {
-    fetch_next(world, heads, i, [](const Head& head) { return head.id; });
+    fetch_heads(world, heads, i, [](const Head& head) -> const Head& { return head; });
+    take_head(world, heads[i]);
     const Head& head = heads[i];
-    Entry entry;
-    entry.head = head;
     WorkloadRecord& r = world.record(head.id);
-    entry.queue = head.second_pass && r.reservation ? r.reservation->queue : r.queue;
-    if (!entry.queue.valid()) continue;
+    QueueId queue = head.second_pass && r.reservation ? r.reservation->queue : r.queue;
+    if (!queue.valid()) continue;
+    mark_seen(world, head.id, queue);
+    Entry& entry = scratch.entries.emplace_back();
+    entry.head = head;
+    entry.queue = queue;
     entry.priority = r.object->effective_priority();
     entry.timestamp = queue_timestamp(world, *r.object);
     entry.holds_quota = r.reservation != nullptr;
-    mark_seen(world, head.id, entry.queue);
-    (may_be_nominated(world, entry) ? scratch.entries : scratch.rejected)
-        .push_back(std::move(entry));
+    if (may_be_nominated(world, entry)) {
+      nominate(overlay, entry);
+    } else {
+      scratch.rejected.push_back(std::move(entry));
+      scratch.entries.pop_back();
+    }
   }
 }
 
@@ -151,7 +147,7 @@ void finish(World& world, Plan& plan, bool explain, std::vector<Entry*>& done,
   if (explain) plan.why.decisions.reserve(done.size() + rejected.size());
   size_t command = 0;
   for (size_t i = 0; i < done.size(); ++i) {
-    fetch_next(world, done, i, [](const Entry* next) { return next->id(); });
+    fetch_entries(world, done, i);
     Entry* entry = done[i];
     if (entry->status != EntryStatus::kAssumed) continue;
     while (!std::holds_alternative<Admit>(plan.commands[command])) ++command;
@@ -197,17 +193,13 @@ Plan plan(State& state, const CycleInput& input) {
   ++world.cycle;
   Plan result;
   if (world.scratch == nullptr) world.scratch = std::make_shared<CycleScratch>();
-  collect_entries(world, input.every_head, *world.scratch);
   auto& [entries, rejected, done] = *world.scratch;
   std::vector<Entry> crowded;
-  result.commands.reserve(entries.size());
   {
     Overlay overlay(world);
-    Cycle cycle{.overlay = overlay, .plan = result};
-    for (size_t i = 0; i < entries.size(); ++i) {
-      fetch_next(world, entries, i, [](const Entry& entry) { return entry.id(); });
-      nominate(overlay, entries[i]);
-    }
+    collect_entries(overlay, input.every_head, *world.scratch);
+    result.commands.reserve(entries.size());
+    Cycle cycle{.overlay = overlay, .plan = result, .explain = input.explain};
     if (world.settings.fair_sharing) crowded = crowded_out(entries);
     EntryOrder order(cycle, entries);
     while (Entry* entry = order.next()) {

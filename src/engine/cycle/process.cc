@@ -3,6 +3,7 @@
 
 #include "engine/cycle/entry.h"
 #include "engine/cycle/variants.h"
+#include "engine/fairshare/admission.h"
 #include "engine/topology/fit.h"
 
 namespace kueue::engine {
@@ -242,6 +243,10 @@ void process(Cycle& cycle, Entry& entry) {
   r.contends_for_places =
       r.contends && std::any_of(entry.assignment.pod_sets.begin(), entry.assignment.pod_sets.end(),
                                 [](const PodSetResult& ps) { return ps.topology != nullptr; });
+  // Nobody asks for it any more: freed while it is at hand, not when all entries are.
+  if (entry.status == EntryStatus::kAssumed && !cycle.explain &&
+      !orders_by_usage(cycle.world(), entry.queue))
+    entry.assignment = Assignment();
 }
 
 }  // namespace kueue::engine

@@ -111,24 +111,36 @@ bool orders_by_usage(const World& world, QueueId queue) {
          world.queues[queue].spec.usage_based_fairness;
 }
 
-void refresh_local_usage(World& world, LocalId local) {
-  ++world.news;
-  double& value = world.local_usage[local.value];
-  value = 0;
-  if (!world.settings.admission_fair_sharing) return;
+namespace {
+
+double usage_of(const World& world, LocalId local) {
+  if (!world.settings.admission_fair_sharing) return 0;
   double weight = world.locals[local].exists ? world.locals[local].spec.fair_weight : 1;
-  if (weight <= 0) {
-    value = std::numeric_limits<double>::infinity();
-    return;
-  }
+  if (weight <= 0) return std::numeric_limits<double>::infinity();
   const LedgerAccount* account = world.ledger.find(local);
-  if (account == nullptr) return;
+  if (account == nullptr) return 0;
   NanoList total = account->consumed;
   for (const auto& [id, penalty] : account->penalties)
     for (const auto& [resource, amount] : penalty) add(total, resource, amount);
+  double value = 0;
   for (const auto& [resource, amount] : total)
     value += weight_of(world, resource) * static_cast<double>(amount) / 1e9;
-  value /= weight;
+  return value / weight;
+}
+
+}  // namespace
+
+void refresh_local_usage(World& world, LocalId local) {
+  ++world.news;
+  const double value = usage_of(world, local);
+  if (world.local_usage[local.value] == value) return;
+  world.local_usage[local.value] = value;
+  // It orders victims, too: a preemptor may now choose others.
+  const QueueId queue = world.locals[local].queue;
+  if (queue.valid())
+    world.touch_tree(queue);
+  else
+    world.touch_all();  // its workloads may hold quota anywhere
 }
 
 void push_penalty(World& world, WorkloadId id, QueueId queue, const ResourceList& total) {

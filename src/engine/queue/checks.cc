@@ -12,9 +12,14 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
 }  // namespace
 
 std::vector<std::string> checks_for_admission(const World& world, const Admission& admission) {
-  std::set<std::string> out;
   QueueId queue = world.find_queue(admission.cluster_queue);
   if (!queue.valid()) return {};
+  return checks_for_admission(world, queue, admission);
+}
+
+std::vector<std::string> checks_for_admission(const World& world, QueueId queue,
+                                              const Admission& admission) {
+  std::set<std::string> out;
   for (const CheckRule& rule : world.queues[queue].spec.checks) {
     bool applies = rule.on_flavors.empty();
     for (const PodSetAssignment& ps : admission.pod_sets)

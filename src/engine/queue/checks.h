@@ -7,6 +7,8 @@ namespace kueue::engine {
 
 // Those of the assigned flavors, sorted.
 std::vector<std::string> checks_for_admission(const World& world, const Admission& admission);
+std::vector<std::string> checks_for_admission(const World& world, QueueId queue,
+                                              const Admission& admission);
 // Before a reservation: those that cover all flavors of the queue, sorted.
 std::vector<std::string> checks_for_queue(const World& world, QueueId queue);
 // Some rule of the queue that applies to the flavor names a check of this controller.

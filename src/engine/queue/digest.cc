@@ -71,6 +71,19 @@ Digest scheduling_digest(const World& world, const Workload& w) {
   return m.done();
 }
 
+bool same_pod_sets(const Workload& a, const Workload& b) {
+  if (a.pod_sets.size() != b.pod_sets.size()) return false;
+  for (size_t i = 0; i < a.pod_sets.size(); ++i) {
+    const PodSet& x = a.pod_sets[i];
+    const PodSet& y = b.pod_sets[i];
+    if (x.name != y.name || x.count != y.count || x.min_count != y.min_count ||
+        x.topology != y.topology)
+      return false;
+    if (x.pod != y.pod && !(*x.pod == *y.pod)) return false;
+  }
+  return true;
+}
+
 bool digests_alike(const Workload& a, const Workload& b) {
   return a.effective_priority() == b.effective_priority() && a.reclaimable == b.reclaimable &&
          a.allowed_flavors == b.allowed_flavors &&

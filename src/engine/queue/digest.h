@@ -11,5 +11,8 @@ int32_t effective_count(const World& world, const Workload& workload, const PodS
 Digest scheduling_digest(const World& world, const Workload& workload);
 // All that the digest is made of is the same; cheaper than to make one.
 bool digests_alike(const Workload& a, const Workload& b);
+// By value: what their pods ask for may change without a new generation, with a LimitRange or a
+// RuntimeClass.
+bool same_pod_sets(const Workload& a, const Workload& b);
 
 }  // namespace kueue::engine

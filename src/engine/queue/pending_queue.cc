@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/fetch_ahead.h"
 
 namespace kueue::engine {
 
@@ -44,12 +45,21 @@ void PendingQueue::drop_if_empty(LotId id) {
   free_lots_.push_back(id);
 }
 
+void PendingQueue::follow_first() {
+  const bool none = lanes_.empty() || lanes_.front().heads.empty();
+  first_ = none ? WorkloadId() : *lanes_.front().heads.begin();
+}
+
 void PendingQueue::leave_lane(const Lot& lot) {
-  if (!lot.active().empty()) lanes_[lot.lane].heads.erase(*lot.active().begin());
+  if (lot.active().empty()) return;
+  lanes_[lot.lane].heads.erase(*lot.active().begin());
+  follow_first();
 }
 
 void PendingQueue::join_lane(const Lot& lot) {
-  if (!lot.active().empty()) lanes_[lot.lane].heads.insert(*lot.active().begin());
+  if (lot.active().empty()) return;
+  lanes_[lot.lane].heads.insert(*lot.active().begin());
+  follow_first();
 }
 
 void PendingQueue::insert(WorkloadId id, const LotKey& key, bool aside) {
@@ -91,6 +101,7 @@ void PendingQueue::remove(WorkloadId id) {
         head.value() = *lot.active().begin();
         lanes_[lot.lane].heads.insert(std::move(head));
       }
+      follow_first();
     } else {
       lot.active().erase(id);
     }
@@ -112,6 +123,7 @@ bool PendingQueue::aside(WorkloadId id) const {
 
 WorkloadId PendingQueue::top() const {
   KUEUE_CHECK(active_ > 0, "top() of an empty queue");
+  if (!fair()) return first_;
   WorkloadId best;
   double best_usage = 0;
   for (const Lane& lane : lanes_) {
@@ -125,6 +137,13 @@ WorkloadId PendingQueue::top() const {
     best_usage = value;
   }
   return best;
+}
+
+void PendingQueue::fetch(WorkloadId id) const {
+  const PendingKey& k = (*keys_)[id];
+  if (k.lot == PendingKey::kOut) return;
+  fetch_ahead(&lots_[k.lot]);
+  fetch_ahead(lanes_.data());
 }
 
 std::vector<WorkloadId> PendingQueue::members(bool aside) const {
@@ -224,6 +243,8 @@ void PendingQueue::check() const {
                 "a lot does not compete with its head");
   }
   for (const Lane& lane : lanes_) heads += lane.heads.size();
+  KUEUE_CHECK(fair() || active_ == 0 || first_ == *lanes_.front().heads.begin(),
+              "a queue does not know its first workload");
   KUEUE_CHECK(heads == with_active, "a lane has the head of no lot");
   KUEUE_CHECK(size == size_ && active == active_, "a queue counts its members wrongly");
   KUEUE_CHECK(lot_ids_.size() + free_lots_.size() == lots_.size(), "a lot is lost");
@@ -233,6 +254,7 @@ void PendingQueue::set_fairness(const std::vector<double>* usage) {
   if (usage_ == usage) return;
   usage_ = usage;
   lanes_.clear();
+  first_ = WorkloadId();
   for (const auto& [key, id] : lot_ids_) {
     lots_[id].lane = lane_for(key.local);
     join_lane(lots_[id]);

@@ -77,6 +77,8 @@ class PendingQueue {
   size_t set_aside() const { return size_ - active_; }
   // The first active one; CHECKs that there is one. O(1), with fair sharing O(LocalQueues).
   WorkloadId top() const;
+  // Begins to fetch what a remove() of the workload will touch.
+  void fetch(WorkloadId id) const;
   // All that is active, or set aside, in no order.
   std::vector<WorkloadId> members(bool aside) const;
 
@@ -124,18 +126,20 @@ class PendingQueue {
   // Around a change of the lot's active side.
   void leave_lane(const Lot& lot);
   void join_lane(const Lot& lot);
+  void follow_first();
   size_t move_all(LotId lot, uint8_t from);
   double usage(LocalId local) const { return fair() ? (*usage_)[local.value] : 0; }
 
+  size_t size_ = 0;
+  size_t active_ = 0;
+  WorkloadId first_;  // the head of the first lane: top() of a queue without fair sharing
   PendingKeys* keys_;
   const std::vector<double>* usage_ = nullptr;
   std::vector<Lot> lots_;
+  std::vector<Lane> lanes_;
+  std::set<LotId> asides_;  // lots with something set aside
   std::vector<LotId> free_lots_;
   std::map<LotKey, LotId> lot_ids_;
-  std::set<LotId> asides_;  // lots with something set aside
-  std::vector<Lane> lanes_;
-  size_t size_ = 0;
-  size_t active_ = 0;
 };
 
 }  // namespace kueue::engine

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "engine/queue/digest.h"
 #include "engine/queue/pending_share.h"
 
 namespace kueue::engine {
@@ -98,19 +99,6 @@ void follow_object(World& world, WorkloadId id, QueueId queue) {
 void clear_preemptor(QueueRecord& queue) {
   queue.preemptor = WorkloadId();
   queue.preemptor_sticky = false;
-}
-
-bool same_pod_sets(const Workload& a, const Workload& b) {
-  if (a.pod_sets.size() != b.pod_sets.size()) return false;
-  for (size_t i = 0; i < a.pod_sets.size(); ++i) {
-    const PodSet& x = a.pod_sets[i];
-    const PodSet& y = b.pod_sets[i];
-    if (x.name != y.name || x.count != y.count || x.min_count != y.min_count ||
-        x.topology != y.topology)
-      return false;
-    if (x.pod != y.pod && !(*x.pod == *y.pod)) return false;
-  }
-  return true;
 }
 
 bool same_condition(const Workload& a, const Workload& b, ConditionType type) {
@@ -318,37 +306,35 @@ std::vector<Front> fronts_to_look_at(World& world, bool skip_blocked) {
 
 }  // namespace
 
-std::vector<Head> take_heads(World& world, bool skip_blocked) {
+std::vector<Head> find_heads(World& world, bool skip_blocked) {
   std::vector<Head> heads;
   for (auto it = world.second_pass.begin(); it != world.second_pass.end();) {
     if (!it->second.ready) {
       ++it;
       continue;
     }
-    heads.push_back({.id = it->first,
-                     .second_pass = true,
-                     .iteration = it->second.iteration,
-                     .is_preemptor = false});
+    heads.push_back({it->first, {}, true, it->second.iteration, false});
     it = world.second_pass.erase(it);
   }
   if (skip_blocked && world.no_news_since == world.news) return heads;
   uint64_t news = world.news;
   std::vector<Front> fronts = fronts_to_look_at(world, skip_blocked);
-  bool blocked = fronts.empty();
   heads.reserve(heads.size() + fronts.size());
-  for (const auto& [queue, id] : fronts) {
-    QueueRecord& q = world.queues[queue];
-    WorkloadRecord& r = world.record(id);
-    r.looks = seen_as_it_is(world, queue, id) ? r.looks + 1 : 1;
-    q.pending.remove(id);
-    follow_emptiness(world, queue);
-    r.place = Place::kInFlight;
-    ++q.pop_cycle;
-    bool preemptor = q.preemptor == id && q.preemptor_generation == r.object->generation;
-    heads.push_back({.id = id, .second_pass = false, .iteration = 0, .is_preemptor = preemptor});
-  }
-  if (blocked && skip_blocked) world.no_news_since = news;
+  for (const auto& [queue, id] : fronts) heads.push_back({id, queue, false, 0, false});
+  if (fronts.empty() && skip_blocked) world.no_news_since = news;
   return heads;
+}
+
+void take_head(World& world, Head& head) {
+  if (head.second_pass) return;
+  QueueRecord& q = world.queues[head.queue];
+  WorkloadRecord& r = world.record(head.id);
+  r.looks = seen_as_it_is(world, head.queue, head.id) ? r.looks + 1 : 1;
+  q.pending.remove(head.id);
+  follow_emptiness(world, head.queue);
+  r.place = Place::kInFlight;
+  ++q.pop_cycle;
+  head.is_preemptor = q.preemptor == head.id && q.preemptor_generation == r.object->generation;
 }
 
 void leave_flight(World& world, WorkloadId id) { take_out(world, id); }

@@ -27,14 +27,18 @@ void remove_from_queue(World& world, WorkloadId id);
 
 struct Head {
   WorkloadId id;
+  QueueId queue;  // where it waits; none in a second pass
   bool second_pass = false;
   int32_t iteration = 0;
   bool is_preemptor = false;
 };
-// All ready second-pass entries, and the head of every active queue. With `skip_blocked`, heads
-// stay where they are when nothing has changed that could matter since they were last looked at.
-std::vector<Head> take_heads(World& world, bool skip_blocked);
-// True when take_heads(skip_blocked) would return something.
+// All ready second-pass entries, which it takes, and the head of every active queue, which is left
+// to take_head(). With `skip_blocked`, heads stay where they are when nothing has changed that
+// could matter since they were last looked at.
+std::vector<Head> find_heads(World& world, bool skip_blocked);
+// Takes one of find_heads() out of its queue, in flight. No-op in a second pass.
+void take_head(World& world, Head& head);
+// True when find_heads(skip_blocked) would return something.
 bool heads_available(World& world);
 // A popped head that goes nowhere: it was admitted, or it should not have waited.
 void leave_flight(World& world, WorkloadId id);

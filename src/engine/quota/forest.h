@@ -32,32 +32,34 @@ struct QuotaCell {
   std::optional<Amount> borrowing_limit;
 };
 
-struct QuotaNode {
-  bool queue = false;   // ClusterQueue, else Cohort
-  bool active = true;   // a ClusterQueue that admits: others do not count for heights
-  bool exists = false;  // the object exists (a cohort that is only referenced does not)
+// What each admission reads stands first: it is one line of the caches.
+struct alignas(64) QuotaNode {
+  bool queue = false;     // ClusterQueue, else Cohort
+  bool active = true;     // a ClusterQueue that admits: others do not count for heights
+  bool exists = false;    // the object exists (a cohort that is only referenced does not)
+  bool reshaped = false;  // quotas or place in the tree changed since settle()
+
+  // Derived by settle():
+  bool in_cycle = false;
+  QuotaId parent;
+  QuotaId root;
+  uint32_t position = 0;  // among the children of its parent
+  int32_t height = 0;     // 0 for ClusterQueues
+  int32_t depth = 0;
+  // Follow each change of usage: in how many cells the node uses more than its own quota, and
+  // which children do in any (`borrowers`).
+  int32_t exceeded = 0;
+  std::vector<QuotaCell> cells;   // by position in the tree's list of flavor-resources
+  std::set<uint32_t> borrowers;   // positions
+  std::vector<QuotaId> children;  // cohorts first, each kind by name
+  std::vector<std::pair<ResourceId, double>>
+      lendable;  // per resource: Σ potential of this node (fair sharing)
+
+  // As given:
   std::string name;
   std::string parent_name;
   double weight = 1;
   std::vector<QuotaSpec> quotas;
-
-  bool reshaped = false;  // quotas or place in the tree changed since settle()
-
-  // Derived by settle():
-  QuotaId parent;
-  std::vector<QuotaId> children;  // cohorts first, each kind by name
-  uint32_t position = 0;          // among the children of its parent
-  QuotaId root;
-  bool in_cycle = false;
-  int32_t height = 0;  // 0 for ClusterQueues
-  int32_t depth = 0;
-  // Follow each change of usage: in how many cells the node uses more than its own quota, and
-  // which children do in any.
-  int32_t exceeded = 0;
-  std::set<uint32_t> borrowers;  // positions
-  std::vector<QuotaCell> cells;  // by position in the tree's list of flavor-resources
-  std::vector<std::pair<ResourceId, double>>
-      lendable;  // per resource: Σ potential of this node (fair sharing)
 };
 
 class Forest {

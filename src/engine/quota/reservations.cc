@@ -285,7 +285,9 @@ void count_in_own_local(World& world, WorkloadId id) {
 void sync_reservation(World& world, WorkloadId id) {
   const Workload& w = world.object(id);
   if (!w.reserved() || w.finished()) return release(world, id);
-  QueueId queue = ensure_queue(world, w.admission->cluster_queue);
+  const std::unique_ptr<Reservation>& held = world.record(id).reservation;
+  const bool stays = held && world.queues[held->queue].name == w.admission->cluster_queue;
+  QueueId queue = stays ? held->queue : ensure_queue(world, w.admission->cluster_queue);
   Instant since = w.condition(ConditionType::kQuotaReserved)->since;
   // An update of a reservation is a release as well: whoever scans flavors starts anew.
   std::shared_ptr<const Admission> admission(world.record(id).object, &*w.admission);

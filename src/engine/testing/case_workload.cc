@@ -303,7 +303,8 @@ CaseScript::Events CaseScript::change(const CaseLine& line) {
   bool spec = false;
   for (const auto& [key, value] : line.options) {
     whole(key, value, *w);
-    spec = spec || key == "priority" || key == "active" || key == "pods" || is_resource(key);
+    spec = spec || key == "priority" || key == "active" || key == "pods" ||
+           (is_resource(key) && line.get("spec") != "same");
     for (PodSet& ps : w->pod_sets) {
       if (key == "pods" && &ps == &w->pod_sets.back())
         ps.count = static_cast<int32_t>(number(value));

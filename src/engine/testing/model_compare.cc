@@ -223,7 +223,84 @@ std::string happening_line(Dice& d) {
   }
 }
 
+std::string place_line(Dice& d) {
+  const std::string node = "n" + std::to_string(1 + d.below(4));
+  const std::string pod = "p" + std::to_string(1 + d.below(3));
+  switch (d.below(8)) {
+    case 0:
+      return "remove node " + node;
+    case 1:
+      return "foreign " + pod + " node=" + node + " cpu=" + d.number(6);
+    case 2:
+      return "remove foreign " + pod;
+    case 3:
+      return "flavor " + flavor(d) + (d.one_in(3) ? "" : " topology=t") +
+             (d.one_in(4) ? " taint=k:v:NoSchedule" : "");
+    case 4:
+      return d.one_in(3) ? "remove topology t" : "topology t levels=block,host";
+    default:
+      return "node " + node + " block=" + d.pick({"b1", "b1", "b2"}) + " cpu=" + d.number(9) +
+             (d.one_in(6) ? " ready=no" : "") + (d.one_in(6) ? " unschedulable=yes" : "") +
+             (d.one_in(8) ? " taint=k:v:NoSchedule" : "");
+  }
+}
+
+std::string huge(Dice& d) {
+  return d.pick({"inf", "0", "9223372036854775807", "9223372036854775806", "4611686018427387904"});
+}
+
 }  // namespace
+
+std::vector<std::string> random_odd_prefix() {
+  return {"topology t levels=block,host",
+          "flavor f1 topology=t",
+          "flavor f2 topology=t",
+          "flavor f3",
+          "check k1",
+          "check k2",
+          "node n1 block=b1 cpu=6",
+          "node n2 block=b1 cpu=4",
+          "node n3 block=b2 cpu=8",
+          "queue q1 cohort=c1 within=LowerPriority reclaim=Any f1/cpu=6 f2/cpu=6",
+          "queue q2 cohort=c1 reclaim=Any f1/cpu=6"};
+}
+
+std::string random_odd_line(uint32_t code) {
+  Dice d(code);
+  const std::string w = workload(d);
+  switch (d.below(12)) {
+    case 0:
+    case 1:
+      return place_line(d);
+    case 2:
+    case 3:
+    case 4:
+      return "pending " + w + " queue=" + d.pick({"q1", "q2", "q3", "l1"}) +
+             " at=" + std::to_string(1 + d.below(5)) + " priority=" + d.number(3) +
+             " cpu=" + std::to_string(1 + d.below(4)) + " pods=" + std::to_string(1 + d.below(4)) +
+             d.pick({" required=block", " required=host", " preferred=block", " preferred=host",
+                     " unconstrained=yes", ""}) +
+             (d.one_in(6) ? " slice-level=host slice-size=2" : "") + (d.one_in(6) ? " min=1" : "");
+    case 5:
+      return "change " + w + " unhealthy=n" + std::to_string(1 + d.below(4));
+    case 6:
+      return "change " + w + " cpu=" + std::to_string(1 + d.below(7)) + " spec=same";
+    case 7:
+      return d.pick({"sample ", "sample ", "remove local "}) + d.pick({"l1", "q1", "q2"});
+    case 8:
+      return d.pick({"hold ", "resume ", "resume "}) + w;
+    case 9:
+      return "queue q" + std::to_string(1 + d.below(4)) + " cohort=c1 within=LowerPriority" +
+             " reclaim=Any " + d.pick({"strategy=StrictFIFO ", ""}) + "f1/cpu=" + huge(d) +
+             (d.one_in(3) ? ",borrow:" + huge(d) : "") + (d.one_in(3) ? ",lend:" + huge(d) : "");
+    case 10:
+      return "pending " + w + " queue=q" + std::to_string(1 + d.below(4)) +
+             " priority=" + d.number(3) + " cpu=" + d.pick({"0", "9223372036854775807", "3"}) +
+             " pods=" + d.number(4);
+    default:
+      return "change " + w + " gated-by=" + d.pick({"", "x"});
+  }
+}
 
 std::vector<std::string> random_settings(uint32_t code) {
   Dice d(code);

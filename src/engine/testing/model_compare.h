@@ -23,6 +23,10 @@ std::vector<std::string> random_settings(uint32_t code);
 std::string random_line(uint32_t code);
 // Flavors and queues that every random world begins with.
 std::vector<std::string> random_prefix();
+// What the naive engine does not know: places, amounts beyond counting, pods that are counted
+// otherwise. With a prefix of its own.
+std::vector<std::string> random_odd_prefix();
+std::string random_odd_line(uint32_t code);
 // How much of that a test plays: a number of the environment, or the ordinary one.
 size_t number_from_environment(const char* name, size_t fallback);
 

@@ -194,11 +194,25 @@ void what_if_change(World& world, const std::vector<PlacedPods>& placed, int64_t
   }
 }
 
+// A sum that has reached an end of what can be counted says nothing about its parts.
+bool beyond_counting(Amount sum) { return sum.is_unlimited() || sum == Amount::lowest(); }
+
+bool beyond_counting(const ResourceList& sums) {
+  return std::any_of(sums.begin(), sums.end(),
+                     [](const auto& entry) { return beyond_counting(entry.second); });
+}
+
 // For good: in the usage, and in every tree that has the place.
 void change_placed(World& world, const Reservation& reservation, int64_t sign) {
-  if (world.topology.usage_stale) return;
   for (const PlacedPods& p : reservation.placed) {
-    change_usage(world, world.topology.usage[placed_key(world, p)], p, sign);
+    if (world.topology.usage_stale) break;
+    ResourceList& usage = world.topology.usage[placed_key(world, p)];
+    const bool counted = !beyond_counting(usage);
+    change_usage(world, usage, p, sign);
+    if (!counted || beyond_counting(usage)) {  // all is summed up anew
+      topology_changed(world);
+      break;
+    }
     if (world.topology.trees_stale) continue;
     bool shared = by_host(world, p.flavor) && world.gate(Gate::kTASHandleOverlappingFlavors);
     for (auto& [flavor, tree] : world.topology.trees) {
@@ -224,6 +238,9 @@ bool follow_machine(World& world, TopologyTree& tree, const Node& node) {
   }
   for (size_t column = 0; column < offered.size(); ++column) {
     size_t cell = tree.at(it->second, column);
+    if (beyond_counting(offered[column]) || beyond_counting(tree.capacity[cell]) ||
+        beyond_counting(tree.free[cell]))
+      return false;
     tree.free[cell] += offered[column] - tree.capacity[cell];
     tree.capacity[cell] = offered[column];
   }
@@ -256,6 +273,13 @@ bool stands_as_before(const World& world, const Node& before, const Node& now) {
       if (in && *find_label(before.labels, level) != *find_label(now.labels, level)) return false;
   }
   return true;
+}
+
+// It moved away, or asks for less than before.
+bool leaves_room(const ForeignPod& before, const ForeignPod& now) {
+  if (before.node != now.node) return !before.node.empty();
+  return std::any_of(before.requests.begin(), before.requests.end(),
+                     [&](const auto& e) { return amount_of(now.requests, e.first) < e.second; });
 }
 
 void foreign_pods_changed(World& world, const std::string& node) {
@@ -418,6 +442,8 @@ void apply_event(World& world, const ForeignPodChanged& e) {
   std::string key = e.pod.key.text();
   if (auto it = world.topology.pods.find(key); it != world.topology.pods.end()) {
     if (it->second == e.pod) return;  // most changes are of its status
+    if (leaves_room(it->second, e.pod))
+      request_retry_everywhere(world, world.settings.pod_retry_batch);
     std::string before = it->second.node;
     world.topology.pods_of[before].erase(key);
     if (before != e.pod.node) foreign_pods_changed(world, before);

@@ -109,8 +109,10 @@ class QueueSteps {
 
   json::Array take() {
     json::Array out;
-    for (const engine::Head& head : engine::take_heads(world(), false))
+    for (engine::Head& head : engine::find_heads(world(), false)) {
+      engine::take_head(world(), head);
       out.emplace_back(world().object(head.id).key.text());
+    }
     return out;
   }
 
@@ -171,7 +173,8 @@ class QueueSteps {
       theirs[key_of(at(head, {"info", "obj"})).text()] =
           json::Value::object({{"clusterQueue", head.get_string({"info", "clusterQueue"})},
                                {"isPreemptor", head.get_bool({"isPreemptor"})}});
-    for (const engine::Head& head : engine::take_heads(world(), false)) {
+    for (engine::Head& head : engine::find_heads(world(), false)) {
+      engine::take_head(world(), head);
       const engine::WorkloadRecord& r = world().record(head.id);
       ours[r.object->key.text()] =
           json::Value::object({{"clusterQueue", world().queues[r.queue].spec.name},
