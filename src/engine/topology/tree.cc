@@ -380,7 +380,8 @@ bool places_available(const World& world, const std::vector<PlacedPods>& placed)
              int column = tree->column_of(entry.first);
              Amount free;
              if (column >= 0) free = tree->free[tree->at(at, static_cast<size_t>(column))];
-             return entry.second * p.count <= free;
+             // On a node that gives more than it has, those that ask for nothing still fit.
+             return entry.second.is_zero() || entry.second * p.count <= free;
            });
   });
 }
