@@ -4,7 +4,7 @@ tests of the engine, those of controllers and bridge (test/mutations/sim/*.mutat
 
 Usage: mutate.py [--check] [--sim] [--seeds N] [NAME...]
 A mutation is a file: a comment that says which rule it breaks, `file: PATH`, the line as it is after `- `, the line
-that takes its place after `+ `. The line must stand in the file exactly once; blanks at its ends do not matter.
+that takes its place after `+ `; of the simulation also `plays: --topology`, what it is played with. The line must stand in the file exactly once; blanks at its ends do not matter.
 Only the mutated file is compiled, on a copy; the checkout is not touched. --check only looks whether every mutation
 still applies. The last line is "N passed, N failed": passed = caught.
 """
@@ -30,11 +30,14 @@ SIM_STEPS = 200
 class Mutation:
     def __init__(self, path):
         self.name, self.rule, self.file, self.old, self.new = path.stem, "", None, None, None
+        self.plays = []
         for line in path.read_text().splitlines():
             if line.startswith("# "):
                 self.rule += (" " if self.rule else "") + line[2:]
             elif line.startswith("file: "):
                 self.file = line[6:].strip()
+            elif line.startswith("plays: "):
+                self.plays = line[7:].split()
             elif line.startswith("- "):
                 self.old = line[2:].strip()
             elif line.startswith("+"):
@@ -117,21 +120,21 @@ def seen_by_engine_tests(program, scratch):
     return False, "no test sees it"
 
 
-def simulate(program, first, seeds):
+def simulate(program, plays, first, seeds):
     """(seed, step, what) of the first seed that fails, or None."""
     command = [str(program), "--first-seed", str(first), "--seeds", str(seeds), "--steps", str(SIM_STEPS),
-               "--shrink", "0", "--failures", "1"]
+               *plays, "--shrink", "0", "--failures", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SIM_TIMEOUT_S)
     found = re.findall(r"^FAILED seed (\d+) at step (\d+): (.*)$", done.stdout, re.M)
     return found[0] if found else None
 
 
-def seen_by_simulation(program, healthy, seeds):
+def seen_by_simulation(program, healthy, plays, seeds):
     first = 1
     try:
-        while first <= seeds and (found := simulate(program, first, seeds + 1 - first)):
+        while first <= seeds and (found := simulate(program, plays, first, seeds + 1 - first)):
             # What fails without the bug too does not show it.
-            if simulate(healthy, int(found[0]), 1) is None:
+            if simulate(healthy, plays, int(found[0]), 1) is None:
                 return True, "seed {} at step {}: {}".format(*found)
             first = int(found[0]) + 1
     except subprocess.TimeoutExpired:
@@ -163,7 +166,10 @@ def main():
             mutated, why = plant(mutation, build, compile_commands, link, program, scratch)
             ok = False
             if mutated:
-                ok, why = seen_by_simulation(mutated, build / program, args.seeds) if args.sim else seen_by_engine_tests(mutated, scratch)
+                if args.sim:
+                    ok, why = seen_by_simulation(mutated, build / program, mutation.plays, args.seeds)
+                else:
+                    ok, why = seen_by_engine_tests(mutated, scratch)
         passed, failed = passed + ok, failed + (not ok)
         print(f"{'caught' if ok else 'MISSED'} {mutation.name}: {why}", flush=True)
     print(f"{passed} passed, {failed} failed")

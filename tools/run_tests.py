@@ -18,8 +18,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 UNIT_TIMEOUT_S = 600
 SUITE_TIMEOUT_S = 2400
-PARALLEL_SUITES = ("tidy", "vectors", "sim")
+PARALLEL_SUITES = ("tidy", "vectors", "sim", "sim_topology")
 SIM_SEEDS = ("--seeds", "14", "--steps", "200", "--shrink", "40")  # about a minute of one processor
+SIM_TOPOLOGY_SEEDS = ("--topology", "--seeds", "6", "--steps", "200", "--shrink", "40")
 
 
 class Outcome:
@@ -71,7 +72,8 @@ def suites(binary_dir):
     """Name -> command of everything that is no GoogleTest program."""
     found = {"tidy": [sys.executable, "tools/tidy.py"],
              "vectors": [sys.executable, "tools/run_vectors.py", "--vectors", str(binary_dir / "vectors")],
-             "sim": [str(binary_dir / "sim"), "--scripts", "test/sim", *SIM_SEEDS]}
+             "sim": [str(binary_dir / "sim"), "--scripts", "test/sim", *SIM_SEEDS],
+             "sim_topology": [str(binary_dir / "sim"), *SIM_TOPOLOGY_SEEDS]}
     for path in sorted((ROOT / "test" / "e2e").glob("*.py")):
         if not path.name.startswith("_"):
             found[path.stem] = [sys.executable, str(path), "--kueue", str(binary_dir / "kueue")]
@@ -109,7 +111,7 @@ def main():
               f"suites: {', '.join(sorted(everything))}")
         return 2
     targets = ["kueue_tests", "kueue", "sim"] if not wanted else [f"test_{n}" for n in args.names if n not in everything]
-    targets += [n for n in ("vectors", "sim") if n in wanted]
+    targets += ["vectors"] * ("vectors" in wanted) + ["sim"] * bool({"sim", "sim_topology"} & wanted)
     if wanted & set(everything) - set(PARALLEL_SUITES):
         targets.append("kueue")
     if targets:

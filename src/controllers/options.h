@@ -69,6 +69,9 @@ struct Options {
   // The only controllers that run, by their names; absent = all.
   std::optional<std::set<std::string, std::less<>>> controllers;
   bool scheduler = true;
+  // Nodes are read, so that topologies have room. Off: nothing is admitted by topology, whose pods
+  // would hold quota behind a gate that none of these controllers opens.
+  bool topology_nodes = false;
   std::string namespace_ = "kueue-system";
 
   bool runs(std::string_view controller) const {

@@ -52,7 +52,7 @@ bool stopped(const v1beta2::LocalQueue& queue) {
 Runtime::Runtime(ManagerDeps given)
     : deps(std::move(given)),
       events(std::make_shared<kube::EventSink>(deps.client, *deps.executor, deps.instance)),
-      stores(deps.client, *deps.executor),
+      stores(deps.client, *deps.executor, deps.options.topology_nodes),
       context{.client = deps.client,
               .executor = deps.executor,
               .options = &deps.options,

@@ -21,6 +21,15 @@ void drop_unread(T& object) {
   object.metadata.annotations.erase("kubectl.kubernetes.io/last-applied-configuration");
 }
 
+// Nor what lies and runs on a machine.
+void drop_unread_of_node(api::core::Node& node) {
+  drop_unread(node);
+  api::core::NodeStatus kept;
+  kept.allocatable = std::move(node.status.allocatable);
+  kept.conditions = std::move(node.status.conditions);
+  node.status = std::move(kept);
+}
+
 template <typename T>
 kube::Informer<T> make_informer(const std::shared_ptr<kube::Client>& client,
                                 kube::Executor& executor) {
@@ -48,7 +57,7 @@ const api::meta::OwnerReference* controller_of(const api::meta::ObjectMeta& meta
   return nullptr;
 }
 
-Stores::Stores(std::shared_ptr<kube::Client> client, kube::Executor& executor)
+Stores::Stores(std::shared_ptr<kube::Client> client, kube::Executor& executor, bool with_nodes)
     : workloads(
           client, executor, kube::Resource::of(v1beta2::Workload::resource()),
           [this](json::Value& document, v1beta2::Workload& workload) {
@@ -65,7 +74,10 @@ Stores::Stores(std::shared_ptr<kube::Client> client, kube::Executor& executor)
       priority_classes(make_informer<api::scheduling::PriorityClass>(client, executor)),
       namespaces(make_informer<api::core::Namespace>(client, executor)),
       limit_ranges(make_informer<api::core::LimitRange>(client, executor)),
-      runtime_classes(make_informer<api::node::RuntimeClass>(client, executor)) {
+      runtime_classes(make_informer<api::node::RuntimeClass>(client, executor)),
+      nodes(client, executor, kube::Resource::of(api::core::Node::resource()),
+            &decode_object<api::core::Node>, {}, &drop_unread_of_node),
+      with_nodes_(with_nodes) {
   using Keys = std::vector<std::string>;
   workloads.add_index(kByOwner, [](const v1beta2::Workload& w) -> Keys {
     const auto* owner = controller_of(w.metadata);
@@ -97,12 +109,15 @@ Stores::Stores(std::shared_ptr<kube::Client> client, kube::Executor& executor)
 }
 
 std::vector<kube::InformerCore*> Stores::all() {
-  return {&workloads.core(),    &cluster_queues.core(),
-          &local_queues.core(), &cohorts.core(),
-          &flavors.core(),      &checks.core(),
-          &topologies.core(),   &workload_priority_classes.core(),
-          &namespaces.core(),   &priority_classes.core(),
-          &limit_ranges.core(), &runtime_classes.core()};
+  std::vector<kube::InformerCore*> informers{
+      &workloads.core(),    &cluster_queues.core(),
+      &local_queues.core(), &cohorts.core(),
+      &flavors.core(),      &checks.core(),
+      &topologies.core(),   &workload_priority_classes.core(),
+      &namespaces.core(),   &priority_classes.core(),
+      &limit_ranges.core(), &runtime_classes.core()};
+  if (with_nodes_) informers.push_back(&nodes.core());
+  return informers;
 }
 
 void Stores::start() {

@@ -26,7 +26,8 @@ inline constexpr const char* kByClusterQueue = "cluster-queue";  // that holds i
 inline constexpr const char* kByTarget = "target";
 
 struct Stores {
-  Stores(std::shared_ptr<kube::Client> client, kube::Executor& executor);
+  // Without `with_nodes` the store of Nodes stays empty.
+  Stores(std::shared_ptr<kube::Client> client, kube::Executor& executor, bool with_nodes = false);
 
   PodTemplates pod_templates;  // of `workloads`
   kube::Informer<v1beta2::Workload> workloads;
@@ -41,12 +42,16 @@ struct Stores {
   kube::Informer<api::core::Namespace> namespaces;
   kube::Informer<api::core::LimitRange> limit_ranges;
   kube::Informer<api::node::RuntimeClass> runtime_classes;
+  kube::Informer<api::core::Node> nodes;
 
   std::vector<kube::InformerCore*> all();
   void start();
   void stop();
   bool synced();
   bool idle();
+
+ private:
+  const bool with_nodes_;
 };
 
 // "Kind.group/namespace/name", the value of kByOwnerName.

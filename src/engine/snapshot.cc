@@ -236,7 +236,10 @@ Snapshot take_snapshot(const State& state) {
               return a.object->key < b.object->key;
             });
   for (const auto& [node, due] : world.retries)
-    out.retries.push_back({world.forest.at(node).name, world.forest.at(node).queue, due});
+    if (node.valid())
+      out.retries.push_back({world.forest.at(node).name, world.forest.at(node).queue, due});
+    else
+      out.retries.push_back({"", false, due});  // of places
   std::sort(out.retries.begin(), out.retries.end(),
             [](const SnapshotRetry& a, const SnapshotRetry& b) {
               return std::pair(a.queue, a.node) < std::pair(b.queue, b.node);
@@ -252,7 +255,6 @@ std::unique_ptr<State> restore(const Snapshot& snapshot) {
   world.forest.settle();
   world.second_pass.clear();
   world.delayed.clear();
-  world.retries.clear();
   world.cycle = snapshot.cycle;
   for (const SnapshotWorkload& w : snapshot.workloads)
     restore_workload(world, w, world.find(w.object->key));
@@ -268,10 +270,11 @@ std::unique_ptr<State> restore(const Snapshot& snapshot) {
     if (w.waits && r.local.valid() && world.locals[r.local].queue.valid())
       make_waiting(world, id, world.locals[r.local].queue, w.aside);
   }
+  world.retries.clear();  // what was asked for while all this was put in
   for (const SnapshotRetry& retry : snapshot.retries) {
     QuotaId node =
         retry.queue ? world.forest.find_queue(retry.node) : world.forest.find_cohort(retry.node);
-    if (node.valid()) world.retries[node] = retry.due;
+    if (node.valid() || retry.node.empty()) world.retries[node] = retry.due;
   }
   for (const SnapshotWorkload& w : snapshot.workloads) {
     if (!w.seen) continue;

@@ -58,9 +58,27 @@ void rebuild_groups(World& world, QueueRecord& q) {
   }
 }
 
+// Where scans of flavors stopped says nothing once there are other flavors.
+void forget_scans(World& world, LocalId local) {
+  for (WorkloadId id : world.locals[local].members) world.record(id).scan.reset();
+}
+
 void push_members(World& world, LocalId local) {
+  forget_scans(world, local);
   std::vector<WorkloadId> members = world.locals[local].members;
   for (WorkloadId id : members) push_from_local_queue(world, id);
+}
+
+// Other flavors, or in another order.
+bool scans_differ(const std::vector<ResourceGroup>& a, const std::vector<ResourceGroup>& b) {
+  const auto alike = [](const auto& x, const auto& y, auto same) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), same);
+  };
+  return !alike(a, b, [&](const ResourceGroup& x, const ResourceGroup& y) {
+    return x.covered == y.covered &&
+           alike(x.flavors, y.flavors,
+                 [](const FlavorQuotas& f, const FlavorQuotas& g) { return f.flavor == g.flavor; });
+  });
 }
 
 void withdraw_members(World& world, LocalId local) {
@@ -204,6 +222,8 @@ void apply_event(World& world, const ClusterQueueChanged& e) {
   world.forest.settle();
   QuotaId before = world.forest.at(q.node).root;
   q.exists = true;
+  if (scans_differ(q.spec.groups, e.queue.groups))
+    for (LocalId local : q.locals) forget_scans(world, local);
   q.spec = e.queue;
   rebuild_groups(world, q);
   world.forest.set(q.node, e.queue.cohort, quota_specs(world, e.queue.groups), e.queue.fair_weight);

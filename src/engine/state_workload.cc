@@ -153,6 +153,7 @@ void set_object(World& world, WorkloadId id, std::shared_ptr<const Workload> nex
       same_local ? r.local : ensure_local(world, next->key.namespace_, next->queue_name);
   if (local != r.local) {
     if (r.local.valid()) {
+      r.scan.reset();  // it was of other flavors
       forget_penalty(world, id);
       remove_from_queue(world, id);
       leave_local(world, id);

@@ -59,6 +59,7 @@ void Checks::changed(const Change& change) {
     quota_changed(name_of(*object));
     if (change.after == nullptr) queue_gone(*change.before);
   }
+  places_.changed(change);
   if (change.after == nullptr) return;
   if (change.plural == "workloads") {
     // Who is switched off counts no more; on again it counts when the manager has heard of it.
@@ -118,6 +119,8 @@ void Checks::reserved(const json::Value& workload) {
     if (amount(got.find_path({"resourceUsage", "cpu"}), "cpu") != each * count)
       fail("a charge is not that of the spec", brief(workload));
   }
+  if (const std::string wrong = places_.judge(workload); !wrong.empty())
+    fail(wrong.substr(0, wrong.find(':')), wrong + " " + brief(workload));
   // In a queue without cohort nobody gets more than there is, or was since all were at rest.
   auto past = past_.find(queue);
   if (past == past_.end()) return fail("quota of a ClusterQueue that never was", brief(workload));

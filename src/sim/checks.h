@@ -11,6 +11,7 @@
 
 #include "sim/cluster.h"
 #include "sim/look.h"
+#include "sim/places.h"
 #include "sim/quota_tree.h"
 
 namespace kueue::controllers {
@@ -26,7 +27,7 @@ struct Failure {
 
 class Checks {
  public:
-  explicit Checks(Cluster& cluster) : cluster_(cluster) {}
+  explicit Checks(Cluster& cluster) : cluster_(cluster), places_(cluster) {}
 
   // Somebody else may have written nonsense: what was done to it is not held against the manager.
   void expect_nonsense(const std::string& uid) { nonsense_.insert(uid); }
@@ -42,6 +43,8 @@ class Checks {
   void check_grants(controllers::Manager& manager, const std::string& life);
   // Everything is at rest and every program has seen everything. `leader` may be null.
   void at_rest(controllers::Manager* leader);
+  // Every manager knows every Node, flavor and topology, and decides nothing now.
+  void places_known() { places_.known(); }
   // Caches are up to date: what quotas were before no longer excuses anything.
   void settled();
 
@@ -78,12 +81,14 @@ class Checks {
                        const QuotaTree& tree) const;
   bool somebody_is_before_it(const json::Value& workload, const json::Value& queue,
                              const QuotaTree& tree) const;
+  void check_topologies();
   void check_jobs();
   bool class_exists(const json::Value& job) const;
   void check_engine(controllers::Manager& leader);
   void check_telemetry(controllers::Manager& leader);
 
   Cluster& cluster_;
+  Places places_;
   std::optional<Failure> failure_;
   std::map<std::string, Past> past_;
   std::set<std::string> nonsense_;

@@ -35,6 +35,7 @@ Amounts shown(const json::Value& object, std::string_view field) {
 void Checks::at_rest(controllers::Manager* leader) {
   check_queues();
   check_local_queues();
+  check_topologies();
   check_jobs();
   check_workloads();
   if (leader == nullptr) return;
@@ -130,6 +131,21 @@ void Checks::check_consumption(const json::Value& queue, const Amounts& used) {
     fail("a LocalQueue did not consume what it uses",
          namespace_of(queue) + "/" + name_of(queue) + ": " + std::to_string(seen) +
              "m cpu instead of " + std::to_string(expected) + "m");
+}
+
+// A deleted one goes when no flavor names it.
+void Checks::check_topologies() {
+  for (const auto& [key, topology] : cluster_.all("topologies")) {
+    const auto& flavors = cluster_.all("resourceflavors");
+    const bool used = std::any_of(flavors.begin(), flavors.end(), [&](const auto& flavor) {
+      return flavor.second.get_string({"spec", "topologyName"}) == key.second;
+    });
+    if (deleting(topology) && !used)
+      fail("a deleted Topology that nobody uses stays", brief(topology));
+    const json::Value* finalizers = topology.find_path({"metadata", "finalizers"});
+    if (!deleting(topology) && (finalizers == nullptr || finalizers->as_array().empty()))
+      fail("a Topology has no finalizer", brief(topology));
+  }
 }
 
 // Without the class that it names a job waits for it.
@@ -283,12 +299,13 @@ void Checks::check_pending(const json::Value& workload) {
   const json::Value& container = set.find_path({"template", "spec", "containers"})->as_array()[0];
   const int64_t each = amount(container.find_path({"resources", "requests", "cpu"}), "cpu");
   const int64_t most = count_to_run(workload, set.get_string({"name"}));
-  const int64_t least = each * std::min(most, set.get_int({"minCount"}, most));
+  const int64_t pods = std::min(most, set.get_int({"minCount"}, most));
+  const int64_t least = each * pods;
   for (const std::string& flavor : tree.queue(name).flavors) {
     const json::Value* spec = cluster_.find("resourceflavors", "", flavor);
     if (spec->find_path({"spec", "nodeTaints"}) != nullptr) continue;
     const int64_t room = tree.available(name, {flavor, "cpu"});
-    if (least <= room)
+    if (least <= room && places_.fits(workload, *queue, flavor, pods))
       fail("a workload waits for nothing", "in " + name + ", " + flavor + " has room for " +
                                                std::to_string(room) + "m cpu, it wants " +
                                                std::to_string(least) + "m: " + brief(workload));

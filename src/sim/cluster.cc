@@ -30,6 +30,8 @@ constexpr Kind kKinds[] = {
     {"resourceflavors", "kueue.x-k8s.io", "v1beta2", "ResourceFlavor", false},
     {"admissionchecks", "kueue.x-k8s.io", "v1beta2", "AdmissionCheck", false},
     {"workloadpriorityclasses", "kueue.x-k8s.io", "v1beta2", "WorkloadPriorityClass", false},
+    {"topologies", "kueue.x-k8s.io", "v1beta2", "Topology", false},
+    {"nodes", "", "v1", "Node", false},
 };
 
 wire::Identity master() {

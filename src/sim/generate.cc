@@ -5,9 +5,12 @@
 namespace kueue::sim {
 namespace {
 
+constexpr int64_t kNodes = 7;
+
 class Generator {
  public:
-  Generator(uint64_t seed, const Generation& how) : random_(seed * 2654435761u + 1), how_(how) {
+  Generator(uint64_t seed, const Generation& how)
+      : random_(seed * (how.topology ? 40503u : 2654435761u) + 1), how_(how) {
     script_.seed = seed;
   }
 
@@ -64,13 +67,18 @@ class Generator {
     if (percent(15)) c["merge-patch"] = "1";
     if (percent(50)) c["threads"] = one_of({"2", "4"});
     if (percent(12)) c["afs"] = "60";
+    if (how_.topology) c["topology"] = "1";
     fair_ = c.contains("fair");
     afs_ = c.contains("afs");
   }
 
   void begin() {
-    add("flavor", "f0");
-    add("flavor", "f1");
+    if (how_.topology) {
+      begin_places();
+    } else {
+      add("flavor", "f0");
+      add("flavor", "f1");
+    }
     if (percent(50)) add_cohort("c0");
     for (const char* name : {"q0", "q1", "q2"}) add_queue(name);
     for (const char* name : {"a/l0", "a/l1", "b/l0"}) {
@@ -83,12 +91,78 @@ class Generator {
     for (int i = 0; i < 4; ++i) add_job();
   }
 
+  // Topologies, their flavors, and Nodes. What is said below of chances holds for these worlds
+  // only.
+  void begin_places() {
+    add_topology("t0");
+    add_topology("t1");
+    for (const char* name : {"f0", "f1"}) add_flavor(name);
+    for (int64_t i = 0, count = random_.between(3, kNodes); i < count; ++i)
+      add_node("n" + std::to_string(i));
+  }
+
+  void add_topology(const std::string& name) {
+    add("topology", name).arguments["levels"] =
+        name == "t0" ? one_of({"block,rack,host", "block,rack,host", "rack,host", "host"})
+                     : one_of({"block,rack", "rack", "block,host"});
+  }
+
+  void add_flavor(const std::string& name) {
+    Step& step = add("flavor", name);
+    step.arguments["label"] = percent(80) ? "x" + name.substr(1) : indexed("x", 2);
+    if (percent(name == "f0" ? 95 : 60)) step.arguments["topology"] = percent(80) ? "t0" : "t1";
+    if (percent(8)) step.arguments["taint"] = "1";
+  }
+
+  void add_node(const std::string& name) {
+    Step& step = add("node", name);
+    step.arguments["pool"] = percent(70) ? "x0" : "x1";
+    if (percent(96)) step.arguments["block"] = indexed("b", 2);
+    if (percent(96)) step.arguments["rack"] = indexed("r", 3);
+    set(step, "cpu", random_.between(1, 6));
+    if (percent(20)) set(step, "pods", random_.between(1, 4));
+    set(step, "ready", percent(92) ? 1 : 0);
+    if (percent(10)) set(step, "cordoned", percent(50) ? 1 : 0);
+  }
+
+  void ask_for_places(Step& step, int64_t pods) {
+    const int64_t what = random_.below(100);
+    if (what < 35) {
+      step.arguments["required"] = one_of({"block", "rack", "rack", "host"});
+    } else if (what < 55) {
+      step.arguments["preferred"] = one_of({"block", "rack", "host"});
+    } else if (what < 75) {
+      step.arguments["unconstrained"] = "1";
+    }
+    if (what < 55 && pods > 1 && percent(25)) {
+      step.arguments["slice-required"] = one_of({"rack", "host"});
+      set(step, "slice-size", pods % 2 == 0 ? 2 : pods);
+      step.arguments.erase("min");
+    }
+  }
+
+  // Machines come, go and change; so do topologies.
+  void places(int64_t what) {
+    if (what < 35) return add_node(indexed("n", kNodes));
+    if (what < 48) return void(add("delete", "nodes/" + indexed("n", kNodes)));
+    if (what < 80) {
+      Step& step = add("node-state", indexed("n", kNodes));
+      const char* key = what < 62 ? "ready" : what < 72 ? "cordoned" : "taint";
+      set(step, key, percent(what < 62 ? 65 : 45) ? 1 : 0);
+      return;
+    }
+    if (what < 86) return void(add("delete", "topologies/" + indexed("t", 2)));
+    if (what < 93) return add_topology(indexed("t", 2));
+    add_flavor(indexed("f", 2));
+  }
+
   std::string quota() {
     std::string text;
     for (const char* flavor : {"f0", "f1"}) {
       if (!text.empty() && percent(40)) break;
       if (!text.empty()) text += ",";
-      text += std::string(flavor) + ":" + std::to_string(random_.between(0, 8));
+      text +=
+          std::string(flavor) + ":" + std::to_string(random_.between(0, how_.topology ? 20 : 8));
       const bool limits = in_cohort_ && percent(30);
       if (limits || (in_cohort_ && percent(15)))
         text += ":" + (limits ? std::to_string(random_.between(0, 6)) : std::string());
@@ -138,6 +212,7 @@ class Generator {
     set(step, "ends", percent(75) ? 0 : random_.between(1, 60));  // how slowly its pods end
     if (percent(12)) step.arguments["fails"] = "1";
     if (percent(4)) step.arguments["unsuspended"] = "1";
+    if (how_.topology) ask_for_places(step, pods);
     return step.name;
   }
 
@@ -156,6 +231,7 @@ class Generator {
   }
 
   void one() {
+    if (how_.topology && percent(16)) return places(random_.below(100));
     const int64_t what = random_.below(100);
     if (what < 18) return void(add_job());
     if (what < 26) return flurry();
@@ -210,6 +286,7 @@ class Generator {
     if (what < 48) return void(add("delete-local", local()));
     if (what < 56) return add_cohort(indexed("c", 3));
     if (what < 60) return void(add("delete", "cohorts/" + indexed("c", 3)));
+    if (what < 66 && how_.topology) return add_flavor(indexed("f", 2));
     if (what < 66) {
       Step& step = add("flavor", indexed("f", 2));
       if (percent(40)) step.arguments["taint"] = "1";

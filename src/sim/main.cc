@@ -19,9 +19,11 @@ namespace {
 constexpr int64_t kSeedsPerLine = 250;
 
 constexpr const char* kUsage =
-    "sim [--first-seed N] [--seeds N] [--steps N] [--no-faults] [--seconds N] [--shrink N]\n"
+    "sim [--first-seed N] [--seeds N] [--steps N] [--topology] [--no-faults] [--seconds N]\n"
+    "    [--shrink N]\n"
     "    [--failures N] [--out FOLDER] [--scripts FOLDER] [--replay FILE]... [--verbose] "
     "[--print]\n"
+    "--topology plays worlds with Topologies and Nodes\n"
     "--seconds  starts no further seed after that long\n"
     "--shrink   runs spent on making a failure small (200; 0 = none)\n"
     "--failures ends after that many seeds failed (10)\n"
@@ -54,6 +56,8 @@ bool parse(int count, char** words, Flags& flags) {
       flags.seeds = number();
     } else if (word == "--steps") {
       flags.generation.steps = number();
+    } else if (word == "--topology") {
+      flags.generation.topology = true;
     } else if (word == "--no-faults") {
       flags.generation.faults = false;
     } else if (word == "--seconds") {

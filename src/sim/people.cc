@@ -4,6 +4,7 @@
 
 #include "json/json.h"
 #include "sim/look.h"
+#include "sim/places.h"
 #include "wire/path.h"
 
 namespace kueue::sim {
@@ -146,7 +147,58 @@ void People::add_flavor(const Step& step) {
   if (step.get("taint") == "1")
     spec["nodeTaints"] = json::Value::array(
         {json::Value::object({{"key", "busy"}, {"value", "yes"}, {"effect", "NoSchedule"}})});
+  if (!step.get("topology").empty()) spec["topologyName"] = step.get("topology");
   put("resourceflavors", std::move(object));
+}
+
+void People::add_topology(const Step& step) {
+  json::Value object = object_of("topologies", "", step.name);
+  json::Value list = json::Value::array();
+  for (const std::string& level : parts(step.get("levels"), ','))
+    list.as_array().push_back(json::Value::object({{"nodeLabel", label_of_level(level)}}));
+  object.at_path({"spec", "levels"}) = std::move(list);
+  put("topologies", std::move(object));
+}
+
+// A node is made, or gets other labels and amounts, or (node-state) another state.
+void People::add_node(const Step& step) {
+  const json::Value* there = cluster_.find("nodes", "", step.name);
+  if (step.verb == "node-state" && there == nullptr) return;
+  if (there == nullptr) put("nodes", object_of("nodes", "", step.name));
+  there = cluster_.find("nodes", "", step.name);
+  if (there == nullptr) return;
+  if (step.verb == "node") {
+    json::Value changed = *there;
+    json::Value& labels = changed.at_path({"metadata", "labels"});
+    labels = json::Value::object({{"kubernetes.io/hostname", step.name}});
+    if (!step.get("pool").empty()) labels["pool"] = step.get("pool");
+    for (const char* level : {"block", "rack"})
+      if (!step.get(level).empty()) labels[label_of_level(level)] = step.get(level);
+    (void)client().update(resource_of("nodes"), changed).ok();
+    json::Value status;
+    status.at_path({"status", "allocatable"}) =
+        json::Value::object({{"cpu", step.get("cpu", "4")}, {"pods", step.get("pods", "110")}});
+    merge("nodes/status", "", step.name, status);
+  }
+  if (!step.get("ready").empty()) {
+    json::Value status;
+    status.at_path({"status", "conditions"}) = json::Value::array(
+        {json::Value::object({{"type", "Ready"},
+                              {"status", step.get("ready") == "1" ? "True" : "Unknown"},
+                              {"reason", "Told"},
+                              {"message", ""}})});
+    merge("nodes/status", "", step.name, status);
+  }
+  json::Value spec;
+  if (!step.get("cordoned").empty())
+    spec.at_path({"spec", "unschedulable"}) = step.get("cordoned") == "1";
+  if (!step.get("taint").empty()) {
+    spec.at_path({"spec", "taints"}) = json::Value::array();
+    if (step.get("taint") == "1")
+      spec.at_path({"spec", "taints"}) = json::Value::array(
+          {json::Value::object({{"key", "broken"}, {"value", "yes"}, {"effect", "NoSchedule"}})});
+  }
+  if (!spec.is_null()) merge("nodes", "", step.name, spec);
 }
 
 void People::add_job(const Step& step) {
@@ -173,6 +225,15 @@ void People::add_job(const Step& step) {
   spec.find_path({"template", "spec", "containers"})
       ->as_array()[0]
       .at_path({"resources", "requests", "cpu"}) = step.get("cpu", "1");
+  const auto ask = [&](const char* annotation, const std::string& value) {
+    spec.at_path({"template", "metadata", "annotations",
+                  std::string("kueue.x-k8s.io/podset-") + annotation}) = value;
+  };
+  for (const char* how : {"required", "preferred", "slice-required"})
+    if (const std::string level = step.get(how); !level.empty())
+      ask((std::string(how) + "-topology").c_str(), label_of_level(level));
+  if (step.get("unconstrained") == "1") ask("unconstrained-topology", "true");
+  if (!step.get("slice-size").empty()) ask("slice-size", step.get("slice-size"));
   (void)client().create(resource_of("jobs"), namespace_, object).ok();
 }
 
@@ -299,6 +360,10 @@ bool People::act(const Step& step) {
     add_cohort(step);
   } else if (verb == "flavor") {
     add_flavor(step);
+  } else if (verb == "topology") {
+    add_topology(step);
+  } else if (verb == "node" || verb == "node-state") {
+    add_node(step);
   } else if (verb == "local") {
     json::Value object = object_of("localqueues", namespace_, name);
     object.at_path({"spec", "clusterQueue"}) = step.get("queue");

@@ -34,6 +34,8 @@ class People {
   void add_queue(const Step& step);
   void add_cohort(const Step& step);
   void add_flavor(const Step& step);
+  void add_topology(const Step& step);
+  void add_node(const Step& step);
   void add_job(const Step& step);
   void change_job(const Step& step);
   void change_workload(const Step& step);

@@ -35,8 +35,12 @@ bool is_active(const Cluster& cluster, const json::Value& queue) {
     for (const json::Value& check : checks->as_array())
       if (cluster.find("admissionchecks", "", std::string(check.get_string({"name"}))) == nullptr)
         return false;
-  for (const std::string& flavor : quota_of(queue).flavors)
-    if (cluster.find("resourceflavors", "", flavor) == nullptr) return false;
+  for (const std::string& name : quota_of(queue).flavors) {
+    const json::Value* flavor = cluster.find("resourceflavors", "", name);
+    if (flavor == nullptr) return false;
+    const std::string topology(flavor->get_string({"spec", "topologyName"}));
+    if (!topology.empty() && cluster.find("topologies", "", topology) == nullptr) return false;
+  }
   return true;
 }
 

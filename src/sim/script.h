@@ -46,7 +46,8 @@ struct Script {
 
 struct Generation {
   int64_t steps = 500;
-  bool faults = true;  // false: only users, admins and restarts between steps
+  bool faults = true;     // false: only users, admins and restarts between steps
+  bool topology = false;  // other worlds: with Topologies and Nodes
 };
 
 Script generate(uint64_t seed, const Generation& how);

@@ -79,6 +79,7 @@ controllers::Options World::options() const {
   }
   options.retention_after_finished = seconds("keep-finished");
   options.retention_after_deactivated = seconds("keep-deactivated");
+  options.topology_nodes = number("topology") != 0;
   if (number("merge-patch") != 0) {
     options.gates.force(Gate::kWorkloadRequestUseMergePatch, true);
     options.engine.gates = options.gates;
@@ -223,6 +224,32 @@ void World::act(const Step& step) {
   }
 }
 
+namespace {
+
+template <typename T>
+bool knows_all(kube::Informer<T>& store, const std::map<Cluster::Key, json::Value>& all) {
+  if (!store.core().idle() || store.size() != all.size()) return false;
+  return std::all_of(all.begin(), all.end(), [&](const auto& entry) {
+    const auto known = store.get({entry.first.first, entry.first.second});
+    return known != nullptr && known->metadata.resource_version ==
+                                   entry.second.get_string({"metadata", "resourceVersion"});
+  });
+}
+
+}  // namespace
+
+// Of where pods can go. Who is away asks anew when he comes back.
+bool World::places_known() const {
+  return std::all_of(programs_.begin(), programs_.end(), [&](const auto& program) {
+    if (!program->manager) return true;
+    controllers::Runtime& runtime = program->manager->runtime();
+    return program->manager->ready() && runtime.admission.idle() &&
+           knows_all(runtime.stores.nodes, cluster_.all("nodes")) &&
+           knows_all(runtime.stores.topologies, cluster_.all("topologies")) &&
+           knows_all(runtime.stores.flavors, cluster_.all("resourceflavors"));
+  });
+}
+
 // Between two steps: some tasks, or a little time.
 void World::run_a_while() {
   Random& random = scheduler_.random;
@@ -349,6 +376,7 @@ Outcome World::play() {
     reap();
     run_a_while();
     check_engines();
+    if (script_.config.contains("topology") && places_known()) checks_.places_known();
     if (checks_.failure()) break;
   }
   if (!checks_.failure()) {

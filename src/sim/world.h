@@ -57,6 +57,7 @@ class World {
   void run_a_while();
   void changed(const Change& change);
   void check_engines();
+  bool places_known() const;
   // How long after a moment of the cluster every clock shows it.
   Duration latest_clock() const;
   // Good weather until nothing changes any more, then all checks.

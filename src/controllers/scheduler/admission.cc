@@ -28,6 +28,11 @@ engine::Labels engine_labels(const schema::Map<std::string>& labels) {
   return {labels.begin(), labels.end()};
 }
 
+bool same_node(const engine::Node& a, const engine::Node& b) {
+  return a.labels == b.labels && a.taints == b.taints && a.allocatable == b.allocatable &&
+         a.ready == b.ready && a.unschedulable == b.unschedulable;
+}
+
 // Nothing but status or metadata: news of our own writes, which must not look like a reason to try
 // again.
 bool same_spec(const api::meta::ObjectMeta& a, const api::meta::ObjectMeta& b) {
@@ -72,6 +77,13 @@ void Admission::attach() {
   stores.topologies.add_handler(feeder(
       [](const auto& o) -> engine::Event { return engine::TopologyChanged{bridge::to_engine(o)}; },
       [](const auto& o) -> engine::Event { return engine::TopologyDeleted{o.metadata.name}; }));
+  stores.nodes.add_handler([this](const auto& old, const auto& now) {
+    if (now == nullptr) return feed(engine::NodeDeleted{old->metadata.name});
+    const engine::Node node = bridge::to_engine(*now);
+    // Most news of a Node are signs of life.
+    if (old == nullptr || !same_node(bridge::to_engine(*old), node))
+      feed(engine::NodeChanged{node});
+  });
   stores.cohorts.add_handler(spec_feeder(
       [](const auto& o) -> engine::Event { return engine::CohortChanged{bridge::to_engine(o)}; },
       [](const auto& o) -> engine::Event { return engine::CohortDeleted{o.metadata.name}; }));

@@ -240,13 +240,17 @@ bool Assigner::assign_group(const PodSetGroup& group) {
   return !failed;
 }
 
+// Never behind the last flavor: who looks at none would need none.
 int32_t Assigner::first_to_try(const PodSetGroup& group, ResourceId resource) const {
   if (!world_.gate(Gate::kFlavorFungibility) || !record_.scan || options_.pinned != nullptr)
     return 0;
   size_t index = group.members.front();
   if (index >= record_.scan->tried.size()) return 0;
   for (const auto& [r, tried] : record_.scan->tried[index])
-    if (r == resource) return tried + 1;
+    if (r == resource) {
+      const auto flavors = static_cast<int32_t>(queue_.group_of(resource)->flavors.size());
+      return tried + 1 < flavors ? tried + 1 : 0;
+    }
   return 0;
 }
 

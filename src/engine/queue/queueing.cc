@@ -420,7 +420,20 @@ void request_retry_everywhere(World& world, Duration delay) {
   }
 }
 
+void request_retry_of_places(World& world, Duration delay) {
+  Instant due = world.now + delay;
+  auto [it, inserted] = world.retries.try_emplace(QuotaId(), due);
+  if (!inserted) it->second = std::min(it->second, due);
+}
+
 namespace {
+
+bool uses_topology(const World& world, const QueueRecord& queue) {
+  for (const GroupRecord& group : queue.groups)
+    for (FlavorId flavor : group.flavors)
+      if (!world.flavors[flavor].spec.topology.empty()) return true;
+  return false;
+}
 
 void retry_queue(World& world, QueueId queue) {
   QueueRecord& q = world.queues[queue];
@@ -450,11 +463,19 @@ void run_retries(World& world, bool all) {
   world.forest.settle();
   std::set<QuotaId> roots;
   for (auto it = world.retries.begin(); it != world.retries.end();) {
-    if (!all && it->second > world.now) {
+    // Those of places keep their time: Kueue does not ask for them, and recordings run all of its.
+    const bool of_places = !it->first.valid();
+    if ((!all || of_places) && it->second > world.now) {
       ++it;
       continue;
     }
-    roots.insert(world.forest.at(it->first).root);
+    if (!of_places) {
+      roots.insert(world.forest.at(it->first).root);
+    } else {
+      for (size_t i = 0; i < world.queues.size(); ++i)
+        if (const QueueRecord& q = world.queues[QueueId(i)]; q.exists && uses_topology(world, q))
+          roots.insert(world.forest.at(q.node).root);
+    }
     it = world.retries.erase(it);
   }
   for (QuotaId root : roots)

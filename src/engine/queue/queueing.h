@@ -50,6 +50,9 @@ void requeue(World& world, WorkloadId id, RequeueReason reason, PendingReason pe
 void request_retry(World& world, QuotaId node, Duration delay);
 void request_retry_of_queue(World& world, QueueId queue);
 void request_retry_everywhere(World& world, Duration delay);
+// Of all queues that have flavors of topologies. One entry for all, under no node: it is asked for
+// whenever pods leave their places.
+void request_retry_of_places(World& world, Duration delay);
 // Runs the requests that are due (or all of them).
 void run_retries(World& world, bool all);
 

@@ -6,6 +6,17 @@
 namespace kueue::engine::testing {
 namespace {
 
+// What a scan of flavors goes through.
+std::vector<std::vector<std::string>> flavor_names(const ClusterQueue& queue) {
+  std::vector<std::vector<std::string>> names;
+  for (const ResourceGroup& group : queue.groups) {
+    names.push_back(group.covered);
+    names.emplace_back();
+    for (const FlavorQuotas& flavor : group.flavors) names.back().push_back(flavor.flavor);
+  }
+  return names;
+}
+
 enum class Phase { kPending, kReserved, kAdmitted, kFinished };
 
 Phase phase(const Workload& w) {
@@ -211,7 +222,10 @@ void Model::workload_changed(const std::shared_ptr<const Workload>& w) {
   if (before && (!t_.gate(Gate::kFlavorFungibilityPreserveScanProgress) ||
                  t_.digest(*before) != t_.digest(*w)))
     item.scan.reset();
-  if (before && before->queue_name != w->queue_name) leave_queue(item);
+  if (before && before->queue_name != w->queue_name) {
+    leave_queue(item);
+    item.scan.reset();
+  }
   item.w = w;
   if (w->evicted() || !item.held) item.eviction_sent = false;
   if (!created) return workload_updated(item, *before);
@@ -331,6 +345,9 @@ void Model::apply_to_trees(const Event& event) {
     TreeNode node{true, q->queue.name};
     TreeNode before = t_.root(node);
     std::vector<std::string> touched = t_.queues_below(before);
+    if (!created && flavor_names(t_.queues[q->queue.name]) != flavor_names(q->queue))
+      for (auto& [key, item] : t_.items)
+        if (t_.target_queue(*item.w) == q->queue.name) item.scan.reset();
     t_.queues[q->queue.name] = q->queue;
     t_.states[q->queue.name];
     for (const std::string& name : t_.queues_below(t_.root(node))) touched.push_back(name);
@@ -358,7 +375,9 @@ void Model::apply_to_trees(const Event& event) {
     for (auto& [key, item] : t_.items) {
       if (Key{key.namespace_, item.w->queue_name} != l->queue.key) continue;
       if (was && (!now || moved)) leave_queue(item);
-      if (now && (!was || moved)) push_member(item);
+      if (!now || (was && !moved)) continue;
+      item.scan.reset();
+      push_member(item);
     }
   } else if (const auto* ld = std::get_if<LocalQueueDeleted>(&event)) {
     if (t_.locals.erase(ld->key) > 0)
@@ -435,7 +454,10 @@ void Model::apply(const Event& event) {
 
 void Model::push_members(const std::string& queue) {
   for (auto& [key, item] : t_.items)
-    if (t_.target_queue(*item.w) == queue) push_member(item);
+    if (t_.target_queue(*item.w) == queue) {
+      item.scan.reset();
+      push_member(item);
+    }
 }
 
 std::string Model::state_text() const {

@@ -159,13 +159,28 @@ class TreeBuilder {
   std::unordered_map<std::string, int32_t> by_values_;
 };
 
-void recount_usage(World& world) {
-  for (auto& [key, entry] : world.topology.usage) entry.clear();
+std::map<std::string, ResourceList> counted_usage(World& world) {
+  std::map<std::string, ResourceList> usage;
   for (WorkloadId id : world.workloads.ids())
     if (const WorkloadRecord& r = world.record(id); r.reservation)
       for (const PlacedPods& placed : r.reservation->placed)
-        change_usage(world, world.topology.usage[placed_key(world, placed)], placed, 1);
+        change_usage(world, usage[placed_key(world, placed)], placed, 1);
+  return usage;
+}
+
+void recount_usage(World& world) {
+  world.topology.usage = counted_usage(world);
   world.topology.usage_stale = false;
+}
+
+// Entries of nothing count as absent.
+bool same_usage(std::map<std::string, ResourceList> a, std::map<std::string, ResourceList> b) {
+  for (auto* usage : {&a, &b}) {
+    for (auto& [key, list] : *usage)
+      erase_if(list, [](const auto& entry) { return entry.second == Amount(); });
+    std::erase_if(*usage, [](const auto& entry) { return entry.second.empty(); });
+  }
+  return a == b;
 }
 
 // Takes the pods off the leaf's free amounts (puts them back when `sign` is negative).
@@ -337,7 +352,10 @@ void settle_topology(World& world) {
 void check_topology(World& world) {
   const TopologyTables& tables = world.topology;
   KUEUE_CHECK(tables.journal.empty(), "a what-if of places was not taken back");
-  if (tables.trees_stale || tables.usage_stale) return;
+  if (tables.usage_stale) return;
+  KUEUE_CHECK(same_usage(tables.usage, counted_usage(world)),
+              "what is used in topology domains is not what reservations placed there");
+  if (tables.trees_stale) return;
   for (const auto& [flavor, tree] : tables.trees) {
     const Topology& topology = world.topologies.at(world.flavors[flavor].spec.topology);
     TopologyTree fresh = TreeBuilder(world, flavor, topology).build();
@@ -410,8 +428,10 @@ void add_placed(World& world, const Reservation& reservation) {
   change_placed(world, reservation, 1);
 }
 
+// Nodes know no cohorts: queues of every tree may have waited for these places.
 void remove_placed(World& world, const Reservation& reservation) {
   change_placed(world, reservation, -1);
+  if (!reservation.placed.empty()) request_retry_of_places(world, world.settings.retry_batch);
 }
 
 void topology_changed(World& world) {
