@@ -201,7 +201,10 @@ std::string Places::judge(const json::Value& workload) const {
   if (!placed) return asks(request_of(workload)) ? "nobody was told where its pods go" : "";
   int64_t sum = 0;
   for (const Place& place : places_of(*assigned)) sum += place.count;
-  if (sum != assigned->get_int({"count"})) return "its places are not for all of its pods";
+  // What is beyond the last whole slice gets none, as in Kueue.
+  const int64_t size = request_of(workload).get_int({"podSetSliceSize"}, 1);
+  const int64_t wanted = assigned->get_int({"count"}) / size * size;
+  if (sum != wanted) return "its places are not for all of its pods";
   std::string first;
   for (const Kind& kind : kinds_of(std::string(assigned->get_string({"flavors", "cpu"})), false)) {
     if (kind.levels.empty()) continue;
@@ -315,7 +318,7 @@ bool Places::fits(const json::Value& workload, const json::Value& queue, const s
   const int64_t sliced = index("podSetSliceRequiredTopology", lowest);
   const int64_t size = request.get_int({"podSetSliceSize"}, 1);
   if (required < 0 || preferred < 0 || sliced < std::max(required, preferred)) return false;
-  if (pods % size != 0) return false;
+  if (pods < size) return false;
   std::map<Values, std::pair<int64_t, int64_t>> room;  // of the lowest domains: pods, cpu
   for (const Machine& machine : machines(true))
     if (const auto values = stand(machine, kind)) {

@@ -241,10 +241,6 @@ std::string Placer::place_group(TopologyTree& tree, const Group& group) {
   shape.count = workers->count;
   shape.leaders = leader != nullptr ? leader->count : 0;
   if (std::string wrong = resolve(tree, *workers, shape); !wrong.empty()) return wrong;
-  // Only whole slices get places: the pods beyond them would hold quota and wait for ever.
-  if (shape.count % shape.slice_size != 0)
-    return std::to_string(shape.count) + " pods cannot be divided into slices of " +
-           std::to_string(shape.slice_size);
   Choice choice;
   if (std::string failure = search(tree, shape, choice); !failure.empty()) return failure;
   if (leader != nullptr) done(tree, *leader, to_assignment(tree, choice.leaves, true));
