@@ -24,6 +24,10 @@ const engine::Key& key_of(const engine::Command& command) {
   return std::visit([](const auto& c) -> const engine::Key& { return c.key; }, command);
 }
 
+std::string uid_of(const engine::Command& command) {
+  return std::visit([](const auto& c) -> std::string { return c.uid.str(); }, command);
+}
+
 engine::Labels engine_labels(const schema::Map<std::string>& labels) {
   return {labels.begin(), labels.end()};
 }
@@ -407,7 +411,8 @@ void Admission::enqueue(engine::Command command) {
     std::lock_guard lock(mutex_);
     Slot& slot = slots_[key];
     // A refusal that nobody has seen yet is replaced by what was decided since.
-    if (!slot.waiting.empty() && std::holds_alternative<engine::SetPending>(slot.waiting.back()))
+    if (slot.waiting.size() > (slot.writing ? 1 : 0) &&
+        std::holds_alternative<engine::SetPending>(slot.waiting.back()))
       slot.waiting.pop_back();
     slot.waiting.push_back(std::move(command));
     if (slot.running) return;
@@ -420,15 +425,21 @@ void Admission::enqueue(engine::Command command) {
 
 void Admission::write_next(const engine::Key& key) {
   std::optional<engine::Command> command;
+  bool unsure = false;
   {
     std::lock_guard lock(mutex_);
-    command = slots_[key].waiting.front();
+    Slot& slot = slots_[key];
+    slot.writing = true;
+    command = slot.waiting.front();
+    unsure = slot.unsure;
   }
-  const Outcome outcome = write(*command);
+  const Outcome outcome = unsure && !look_again(key) ? Outcome{.settled = false} : write(*command);
   bool more = false;
   {
     std::lock_guard lock(mutex_);
     Slot& slot = slots_[key];
+    slot.writing = false;
+    slot.unsure = !outcome.settled;
     if (outcome.settled) {
       slot.waiting.pop_front();
       more = !slot.waiting.empty();
@@ -448,18 +459,30 @@ void Admission::write_next(const engine::Key& key) {
   }
 }
 
+// A write whose answer was lost may have been done: before it is tried again, and could be refused,
+// the object is read. False while that fails.
+bool Admission::look_again(const engine::Key& key) {
+  const auto newest = newest_workload(context_, object_key(key), /*live=*/true);
+  return newest.ok() || newest.error().code == ErrorCode::kNotFound;
+}
+
 void Admission::finish_write(const engine::Key& key, const engine::Command& command,
                              const Outcome& outcome) {
   Changes changes;
   {
     std::lock_guard lock(mutex_);
+    // Gone from the server, and the watch has not told of it: until it does there is nothing to
+    // decide, and what would be decided would fail in the same way.
+    const WorkloadPointer known = context_.stores->workloads.get(object_key(key));
+    const bool gone =
+        outcome.not_found && known != nullptr && known->metadata.uid == uid_of(command);
     if (std::holds_alternative<engine::Admit>(command)) {
       assumed_.erase(key);
       if (outcome.failed) state_.apply(engine::AdmissionFailed{key, outcome.not_found});
-    } else if (std::holds_alternative<engine::Evict>(command) && outcome.failed) {
+    } else if (std::holds_alternative<engine::Evict>(command) && outcome.failed && !gone) {
       state_.apply(engine::EvictionFailed{key});
     }
-    if (!assumed_.contains(key)) apply_newest(key);
+    if (!assumed_.contains(key) && !gone) apply_newest(key);
     changes = take_changes();
   }
   tell(changes);
@@ -538,18 +561,19 @@ Admission::Outcome Admission::write_evict(const engine::Evict& command) {
   const bridge::StatusContext status{context_.now(), &context_.options->gates};
   v1beta2::Workload before;
   bool wrote = false;
-  auto written = edit_status(context_, object_key(command.key), command.uid.str(),
-                             [&](v1beta2::Workload& workload) {
-                               if (!has_reservation(workload) || is_true(workload, kFinished))
-                                 return StatusEdit::kObsolete;
-                               if (is_true(workload, kEvicted)) return StatusEdit::kUnchanged;
-                               before = workload;
-                               wrote = true;
-                               bridge::apply_evict(workload, command, status);
-                               return StatusEdit::kWrite;
-                             });
+  bool moved_on = false;
+  auto written = edit_status(
+      context_, object_key(command.key), command.uid.str(), [&](v1beta2::Workload& workload) {
+        moved_on = !has_reservation(workload) || is_true(workload, kFinished);
+        if (moved_on) return StatusEdit::kObsolete;
+        if (is_true(workload, kEvicted)) return StatusEdit::kUnchanged;
+        before = workload;
+        wrote = true;
+        bridge::apply_evict(workload, command, status);
+        return StatusEdit::kWrite;
+      });
   if (!written.ok()) return outcome_of(written.error());
-  if (*written == nullptr) return {.failed = true};
+  if (*written == nullptr) return {.failed = true, .not_found = !moved_on};
   if (!wrote) return {};
   const char* reason = engine::evict_reason_text(command.reason);
   record_evicted(context_, before, command.cluster_queue, reason, "");

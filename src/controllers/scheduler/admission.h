@@ -92,6 +92,8 @@ class Admission {
   struct Slot {  // writes about one workload
     std::deque<engine::Command> waiting;
     bool running = false;
+    bool writing = false;  // the first of `waiting` is being written
+    bool unsure = false;   // whether the last write was done is not known
   };
   struct Outcome {
     bool settled = true;     // false: not known yet, try again later
@@ -121,6 +123,7 @@ class Admission {
 
   void enqueue(engine::Command command);
   void write_next(const engine::Key& key);
+  bool look_again(const engine::Key& key);
   void finish_write(const engine::Key& key, const engine::Command& command, const Outcome& outcome);
   Outcome write(const engine::Command& command);
   Outcome write_admit(const engine::Admit& command);
