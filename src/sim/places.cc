@@ -205,6 +205,7 @@ std::string Places::judge(const json::Value& workload) const {
   const int64_t size = request_of(workload).get_int({"podSetSliceSize"}, 1);
   const int64_t wanted = assigned->get_int({"count"}) / size * size;
   if (sum != wanted) return "its places are not for all of its pods";
+  if (wanted == 0) return "";
   std::string first;
   for (const Kind& kind : kinds_of(std::string(assigned->get_string({"flavors", "cpu"})), false)) {
     if (kind.levels.empty()) continue;
