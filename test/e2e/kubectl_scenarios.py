@@ -218,6 +218,9 @@ def priority_preemption(s):
     s.wait(lambda: s.started("ranks", "high"), "the job of high priority")
     check(not s.started("ranks", "low"), "both run in a quota for one")
     s.wait(lambda: "Preempted" in s.do("get", "events", "-n", "ranks"), "the event that tells why")
+    # Of the same second the smaller uid goes first.
+    made = calendar.timegm(time.strptime(s.get("workload", "-n", "ranks")["items"][0]["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ"))
+    s.wait(lambda: time.time() > made + 1, "the second to be over")
     s.apply(ranked("equal", "rank-low"))
     s.do("delete", "job", "high", "-n", "ranks")
     s.wait(lambda: s.started("ranks", "low"), "the job that was preempted, before its younger equal")
