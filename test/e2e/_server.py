@@ -20,7 +20,7 @@ signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
 
 def wait_until(condition, what, timeout_s=30.0, process=None, log=None):
     """Polls until condition() is true; raises with the log's tail when time is over or the process ended."""
-    deadline = time.monotonic() + timeout_s
+    deadline, every_s = time.monotonic() + timeout_s, 0.02
     while True:
         value = condition()
         if value:
@@ -29,7 +29,7 @@ def wait_until(condition, what, timeout_s=30.0, process=None, log=None):
             raise RuntimeError(f"process ended with {process.returncode} while waiting for {what}\n{tail(log)}")
         if time.monotonic() > deadline:
             raise RuntimeError(f"timed out waiting for {what}\n{tail(log)}")
-        time.sleep(0.02)
+        time.sleep(every_s)
 
 
 def tail(log, lines=40):

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import ssl
@@ -247,7 +248,7 @@ class Suite:
         self.check_rotation()
         self.check_fail_over(stack)
         complaints = [line for line in self.first.log.read_text(errors="replace").splitlines()
-                      if "forbidden" in line]
+                      if re.search(r"forbidden|cannot \w+ resource", line)]
         self.check("no right was missing", lambda: not complaints, timeout_s=0)
         print("\n".join(complaints[:10]))
 
