@@ -309,6 +309,7 @@ void fields(V& visit, Workload& x) {
   visit("preemptionGates", x.preemption_gates);
   visit("clusterName", x.cluster_name);
   visit("givenUp", x.given_up);
+  visit("preemptedAgain", x.preempted_again);
 }
 
 template <typename V>

@@ -171,6 +171,11 @@ void read_status(const api::v1beta2::Workload& w, engine::Workload& out) {
     out.checks.push_back(std::move(status));
   }
   if (w.status.requeue_state) out.requeue_at = w.status.requeue_state->requeue_at;
+  int64_t preemptions = 0;
+  if (w.status.scheduling_stats)
+    for (const auto& eviction : w.status.scheduling_stats->evictions)
+      if (eviction.reason == "Preempted") preemptions += eviction.count;
+  out.preempted_again = preemptions >= 2;
   for (const auto& r : w.status.reclaimable_pods) out.reclaimable.emplace_back(r.name, r.count);
   for (const auto& node : w.status.unhealthy_nodes) out.unhealthy_nodes.push_back(node.name);
   for (const auto& gate : w.spec.preemption_gates) {

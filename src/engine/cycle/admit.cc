@@ -92,8 +92,8 @@ class EvictCommands {
   EvictCommands(const World& world, const Entry& entry)
       : world_(world), workload_(world.object(entry.id())) {
     const QueueRecord& queue = world.queues[entry.queue];
-    message_ = "Preempted to accommodate a workload (UID: " + or_unknown(workload_.uid) +
-               ", JobUID: " + or_unknown(workload_.job_uid) + ") due to ";
+    message_ = preempted_for_text(workload_.uid) + " JobUID: " + or_unknown(workload_.job_uid) +
+               ") due to ";
     paths_ = "; preemptor path: " + world.forest.path(queue.node) + "; preemptee path: ";
     priority_ = priority_text("preemptor", workload_) + "; ";
     preemptor_ = std::make_shared<const Preemptor>(Preemptor{workload_.key, queue.name});

@@ -33,4 +33,15 @@ bool Workload::has_closed_preemption_gate() const {
   return false;
 }
 
+bool Workload::preempted_again_for(const std::string& preemptor_uid) const {
+  const Condition* c = condition(ConditionType::kPreempted);
+  return preempted_again && c != nullptr && c->status == ConditionStatus::kTrue &&
+         !preemptor_uid.empty() && c->message.starts_with(preempted_for_text(preemptor_uid));
+}
+
+std::string preempted_for_text(const std::string& preemptor_uid) {
+  return "Preempted to accommodate a workload (UID: " +
+         (preemptor_uid.empty() ? "UNKNOWN" : preemptor_uid) + ",";
+}
+
 }  // namespace kueue::engine

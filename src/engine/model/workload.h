@@ -139,6 +139,7 @@ struct Workload {
   bool multikueue = false;  // has a MultiKueue check by its ClusterQueue's strategy
   // Told to go long ago and still there: nobody waits for its quota any more, and it is no victim.
   bool given_up = false;
+  bool preempted_again = false;  // twice or more, by status.schedulingStats
   SlimVector<PodSet> pod_sets;
 
   Text job_uid;                             // label job-uid
@@ -173,8 +174,15 @@ struct Workload {
   // QuotaReserved=False with reason OnHold.
   bool on_hold() const;
   bool has_closed_preemption_gate() const;
+  // It was preempted for the workload of this uid, has no quota since, and it was not the first
+  // time that it was preempted.
+  bool preempted_again_for(const std::string& preemptor_uid) const;
   // priority + boost.
   int64_t effective_priority() const { return priority + boost; }
 };
+
+// How the message of the Preempted condition begins, as far as it names the preemptor
+// (labels-conditions-events.md 4).
+std::string preempted_for_text(const std::string& preemptor_uid);
 
 }  // namespace kueue::engine

@@ -167,13 +167,24 @@ bool blocked_unchanged(const World& world, QueueId queue, WorkloadId head) {
          !has_flavors_to_try(world, world.queues[queue], world.record(head));
 }
 
+// The first of a queue that is not empty. Where usage orders it, not what the waiting preemptor has
+// preempted again: it would go on to take the room and to lose it until usage is sampled.
+WorkloadId front_of(const World& world, const QueueRecord& q) {
+  WorkloadId first = q.pending.top();
+  if (!q.pending.fair() || !q.preemptor.valid() || !q.pending.contains(q.preemptor) ||
+      q.pending.aside(q.preemptor))
+    return first;
+  const Workload& preemptor = world.object(q.preemptor);
+  return world.object(first).preempted_again_for(preemptor.uid) ? q.preemptor : first;
+}
+
 // The head of a queue that may be looked at, none when it would be in vain. A head that came back
 // for one more look, as for flavors not yet tried, steps aside after it: those behind it may fit.
 WorkloadId head_to_look_at(World& world, QueueId queue) {
   QueueRecord& q = world.queues[queue];
   if (!q.activity.active) return {};
   while (!q.pending.empty()) {
-    WorkloadId head = q.pending.top();
+    WorkloadId head = front_of(world, q);
     if (!blocked_unchanged(world, queue, head)) return head;
     if (world.record(head).keeps_its_place) return {};
     put(world, head, queue, true);
@@ -289,11 +300,11 @@ std::vector<Front> fronts_to_look_at(World& world, bool skip_blocked) {
   for (QueueId queue : world.nonempty.ids()) {
     QueueRecord& q = world.queues[queue];
     if (!q.activity.active) continue;
-    WorkloadId id = skip_blocked ? head_to_look_at(world, queue) : q.pending.top();
+    WorkloadId id = skip_blocked ? head_to_look_at(world, queue) : front_of(world, q);
     if (id.valid())
       out.push_back({queue, id});
-    else if (!q.pending.empty() && world.record(q.pending.top()).contends)
-      asleep.push_back({queue, q.pending.top()});
+    else if (!q.pending.empty() && world.record(front_of(world, q)).contends)
+      asleep.push_back({queue, front_of(world, q)});
   }
   if (skip_blocked && world.news != news) return fronts_to_look_at(world, skip_blocked);
   if (out.empty() || asleep.empty()) return out;

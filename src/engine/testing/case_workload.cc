@@ -342,7 +342,10 @@ CaseScript::Events CaseScript::condition(const CaseLine& line) {
   if (verb == "evict") yes(ConditionType::kEvicted, line.get("reason", "Preempted"));
   if (verb == "preempted") {
     yes(ConditionType::kEvicted, "Preempted");
-    yes(ConditionType::kPreempted, line.get("reason", "InClusterQueue"));
+    const std::string by = line.get("by", "");
+    w->preempted_again = line.get("again", "no") == "yes";
+    set_condition(*w, {ConditionType::kPreempted, ConditionStatus::kTrue,
+                       line.get("reason", "InClusterQueue"), preempted_for_text(by), now_});
   }
   if (verb == "requeued") {
     if (line.get("requeued") == "no")

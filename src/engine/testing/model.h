@@ -205,6 +205,7 @@ class Model {
   void push_members(const std::string& queue);
   void push_member(Item& item);
   void leave_queue(Item& item);
+  Item* find_active_preemptor(const std::string& queue);
   void requeue(Item& item, RequeueReason reason, PendingReason pending);
   void hold(Item& item, const std::string& queue, const Admission& admission, bool assumed,
             bool admitted, Instant since);

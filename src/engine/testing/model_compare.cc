@@ -213,7 +213,8 @@ std::string happening_line(Dice& d) {
       return "fail-eviction " + w;
     case 12:
       return "preempted " + w +
-             " reason=" + d.pick({"InClusterQueue", "InCohortReclaimWhileBorrowing"});
+             " reason=" + d.pick({"InClusterQueue", "InCohortReclaimWhileBorrowing"}) +
+             (d.one_in(2) ? " again=yes by=" + workload(d) : "");
     case 13:
       return "ready " + w;
     case 14:

@@ -466,6 +466,15 @@ bool rejected(const Tables& t, Entry& e) {
 
 }  // namespace
 
+// Of this queue, waiting in it, not set aside.
+Item* Model::find_active_preemptor(const std::string& queue) {
+  const std::optional<Key>& preemptor = t_.states[queue].preemptor;
+  auto it = preemptor ? t_.items.find(*preemptor) : t_.items.end();
+  if (it == t_.items.end()) return nullptr;
+  Item& item = it->second;
+  return item.place == Item::Place::kActive && item.waits_in == queue ? &item : nullptr;
+}
+
 Plan Model::plan(Instant now) {
   t_.now = std::max(t_.now, now);
   ++t_.cycle;
@@ -480,6 +489,8 @@ Plan Model::plan(Instant now) {
         head = &item;
     if (head == nullptr) continue;
     QueueState& state = t_.states[name];
+    if (Item* waits = t_.fair_queue(name) ? find_active_preemptor(name) : nullptr)
+      if (head->w->preempted_again_for(waits->w->uid)) head = waits;
     head->place = Item::Place::kFlight;
     ++state.pops;
     Entry e;
