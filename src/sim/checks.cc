@@ -14,6 +14,21 @@ int64_t evictions(const json::Value& workload) {
   return sum;
 }
 
+// What the webhook, which this cluster does not have, refuses of reclaimable pods.
+std::string refused_reclaimable(const json::Value& before, const json::Value& after) {
+  const json::Value* sets = after.find_path({"spec", "podSets"});
+  if (sets == nullptr) return "";
+  for (const json::Value& set : sets->as_array()) {
+    const std::string name(set.get_string({"name"}));
+    const int64_t count = set.get_int({"count"}, 1);
+    const int64_t now = reclaimed(after, name);
+    if (now > count) return "more pods are reclaimable than there are";
+    if (reserves(before) && reserves(after) && now < reclaimed(before, name))
+      return "reclaimable pods are taken back while quota is held";
+  }
+  return "";
+}
+
 }  // namespace
 
 void Checks::fail(const std::string& what, const std::string& details) {
@@ -95,6 +110,8 @@ void Checks::workload_changed(const json::Value* before, const json::Value& afte
       reason(*before, "Evicted") == reason(after, "Evicted"))
     fail("an eviction is counted twice", brief(after));
   if (!is_true(*before, "Preempted") && is_true(after, "Preempted")) preempted(*before, after);
+  if (const std::string wrong = refused_reclaimable(*before, after); !wrong.empty())
+    fail(wrong, brief(*before) + " " + brief(after));
 }
 
 void Checks::reserved(const json::Value& workload) {

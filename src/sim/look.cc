@@ -73,18 +73,26 @@ bool counts(const json::Value& workload) {
   return reserves(workload) && workload.get_bool({"spec", "active"}, true);
 }
 
+namespace {
+
+const json::Value* named(const json::Value* list, std::string_view name) {
+  if (list == nullptr || !list->is_array()) return nullptr;
+  for (const json::Value& one : list->as_array())
+    if (one.get_string({"name"}) == name) return &one;
+  return nullptr;
+}
+
+}  // namespace
+
+int64_t reclaimed(const json::Value& workload, std::string_view pod_set) {
+  const json::Value* found = named(workload.find_path({"status", "reclaimablePods"}), pod_set);
+  return found == nullptr ? 0 : found->get_int({"count"});
+}
+
 int64_t count_to_run(const json::Value& workload, std::string_view pod_set) {
-  const auto named = [&](const json::Value* list) -> const json::Value* {
-    if (list == nullptr || !list->is_array()) return nullptr;
-    for (const json::Value& one : list->as_array())
-      if (one.get_string({"name"}) == pod_set) return &one;
-    return nullptr;
-  };
-  const json::Value* set = named(workload.find_path({"spec", "podSets"}));
-  const json::Value* reclaimed = named(workload.find_path({"status", "reclaimablePods"}));
+  const json::Value* set = named(workload.find_path({"spec", "podSets"}), pod_set);
   if (set == nullptr) return 0;
-  const int64_t ended = reclaimed == nullptr ? 0 : reclaimed->get_int({"count"});
-  return std::max<int64_t>(0, set->get_int({"count"}, 1) - ended);
+  return std::max<int64_t>(0, set->get_int({"count"}, 1) - reclaimed(workload, pod_set));
 }
 
 Amounts charge(const json::Value& workload) {

@@ -37,6 +37,8 @@ bool counts(const json::Value& workload);
 bool unfinished(const json::Value& workload);
 // Of a ClusterQueue or LocalQueue: its stopPolicy holds.
 bool stopped(const json::Value& queue);
+// Pods of the pod set that have ended and give back what they got.
+int64_t reclaimed(const json::Value& workload, std::string_view pod_set);
 // Pods of the pod set that its spec asks for, without those that have ended; 0 when it has no such.
 int64_t count_to_run(const json::Value& workload, std::string_view pod_set);
 // What its admission charges after reclaimable pods.

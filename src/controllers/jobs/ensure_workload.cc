@@ -64,6 +64,23 @@ bool is_label_value(std::string_view text) {
                      [&](char c) { return alnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
+// To go back to what the Workload's spec holds, but for counts: one that is not that of the
+// admission is what the user wants now.
+std::vector<PodSetInfo> infos_under(const v1beta2::Workload& workload,
+                                    const std::vector<v1beta2::PodSet>& pod_sets) {
+  std::vector<PodSetInfo> infos = infos_of_spec(workload);
+  if (infos.size() != pod_sets.size()) return infos;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    const int32_t now = pod_sets[i].count.value_or(1);
+    bool admitted = false;
+    if (workload.status.admission.has_value())
+      for (const auto& assignment : workload.status.admission->pod_set_assignments)
+        admitted = admitted || (assignment.name == infos[i].name && assignment.count == now);
+    if (!admitted) infos[i].count = now;
+  }
+  return infos;
+}
+
 constexpr std::string_view kWorkloadPriorityClassKind = "WorkloadPriorityClass";
 
 }  // namespace
@@ -114,8 +131,23 @@ Result<JobReconciler::Matching> JobReconciler::ensure_one_workload(const Job& jo
       others.push_back(workload);
     }
   }
+  if (match == nullptr && job.suspended()) {
+    // Suspended by its user, and changed: its templates go back to what they were while there is
+    // something that tells.
+    const std::vector<PodSetInfo> original = infos_under(*others.front(), pod_sets);
+    if (job.left_from_start(original, {})) {
+      KUEUE_ASSIGN([[maybe_unused]] const bool stopped,
+                   stop(job, original, "Restoring pod templates of an earlier start"));
+      return Matching{nullptr, true};
+    }
+  }
   if (match == nullptr && job.suspended() && !has_reservation(*others.front()) &&
       !others.front()->metadata.deletion_timestamp.has_value()) {
+    // More reclaimable pods than the new spec has are refused.
+    if (context_.gates().on(Gate::kReclaimablePods)) {
+      KUEUE_ASSIGN(const bool wrote, sync_reclaimable(job, *others.front()));
+      if (wrote) return Matching{nullptr, true};
+    }
     KUEUE_ASSIGN(match, update_to_match(job, std::move(pod_sets), *others.front()));
     others.erase(others.begin());
   }
@@ -170,7 +202,7 @@ Result<JobReconciler::Matching> JobReconciler::ensure_prebuilt(const Job& job,
   if (!is_finished(*workload) && !equivalent(job, pod_sets, *workload)) {
     KUEUE_TRY(
         finish(*workload, "OutOfSync", "The prebuilt workload is out of sync with its user job"));
-    if (!job.suspended()) {
+    if (!job.suspended() || job.left_from_start(infos_of_spec(*workload), {})) {
       KUEUE_ASSIGN([[maybe_unused]] const bool stopped,
                    stop(job, workload.get(), "missing workload"));
     }

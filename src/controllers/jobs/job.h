@@ -81,6 +81,12 @@ class Job {
   // What to write next to stop the job and bring its templates back to `original` (empty = unknown:
   // they stay).
   virtual StopStep stop(const std::vector<PodSetInfo>& original) const = 0;
+  // Its templates hold what a start put in and no stop has taken out since, as when its user
+  // suspended it while it ran, and that is other than what a start with `infos` would make of
+  // `original` (both one per pod set; no infos: other than anything). Such a job must be stopped
+  // before it starts, or before a Workload is made of it.
+  virtual bool left_from_start(const std::vector<PodSetInfo>& original,
+                               const std::vector<PodSetInfo>& infos) const = 0;
 };
 
 // A kind of job. Lives as long as the manager; thread safe.

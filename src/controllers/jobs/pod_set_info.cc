@@ -8,6 +8,7 @@
 #include "controllers/names.h"
 #include "controllers/workload/conditions.h"
 #include "json/json.h"
+#include "schema/codec.h"
 
 namespace kueue::controllers::jobs {
 namespace {
@@ -231,6 +232,20 @@ void restore_info(api::core::PodTemplateSpec& pod_template, const PodSetInfo& in
   pod_template.spec.scheduling_gates = info.scheduling_gates;
 }
 
+bool holds_other_start(const api::core::PodTemplateSpec& pod_template, const PodSetInfo& original,
+                       const PodSetInfo* info, const std::vector<std::string_view>& kept,
+                       const FeatureGates& gates) {
+  // Each start puts this one in.
+  if (!pod_template.metadata.labels.contains(kPodSetLabel) ||
+      original.labels.contains(kPodSetLabel))
+    return false;
+  if (info == nullptr) return true;
+  api::core::PodTemplateSpec again = pod_template;
+  restore_info(again, original, kept);
+  return !merge_info(again, *info, gates).ok() ||
+         schema::encode(again) != schema::encode(pod_template);
+}
+
 void sanitize(std::vector<v1beta2::PodSet>& pod_sets) {
   const auto repeats = [](const std::vector<api::core::Container>& containers) {
     return std::any_of(containers.begin(), containers.end(), [](const auto& container) {
@@ -269,6 +284,33 @@ std::vector<v1beta2::ReclaimablePod> limited_to_pod_sets(
     for (const v1beta2::PodSet& pod_set : workload.spec.pod_sets)
       if (pod_set.name == pods.name) pods.count = std::min(pods.count, pod_set.count.value_or(1));
   return reclaimable;
+}
+
+std::vector<v1beta2::ReclaimablePod> allowed_reclaimable(const v1beta2::Workload& workload,
+                                                         std::vector<v1beta2::ReclaimablePod> now,
+                                                         const FeatureGates& gates) {
+  if (!has_reservation(workload)) return now;
+  const bool elastic = gates.on(Gate::kElasticJobsViaWorkloadSlices) &&
+                       workload.metadata.annotations.contains(kElasticJobAnnotation);
+  const auto shrank = [&](const std::string& name) {
+    for (const v1beta2::PodSet& pod_set : workload.spec.pod_sets)
+      for (const auto& assignment : workload.status.admission->pod_set_assignments)
+        if (pod_set.name == name && assignment.name == name &&
+            pod_set.count.value_or(1) < assignment.count.value_or(0))
+          return true;
+    return false;
+  };
+  for (const v1beta2::ReclaimablePod& before : workload.status.reclaimable_pods) {
+    if (elastic && shrank(before.name)) continue;
+    const auto same = std::find_if(now.begin(), now.end(),
+                                   [&](const auto& pods) { return pods.name == before.name; });
+    if (same == now.end()) {
+      now.push_back(before);
+    } else {
+      same->count = std::max(same->count, before.count);
+    }
+  }
+  return now;
 }
 
 bool same_reclaimable(std::vector<v1beta2::ReclaimablePod> a,

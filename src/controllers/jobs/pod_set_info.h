@@ -29,6 +29,12 @@ Result<void> merge_info(api::core::PodTemplateSpec& pod_template, const PodSetIn
 void restore_info(api::core::PodTemplateSpec& pod_template, const PodSetInfo& info,
                   const std::vector<std::string_view>& kept);
 
+// Whether the template holds marks of a start that `original` does not have, and is not `original`
+// with `info` merged into it (null: whatever it is). `kept` as in restore_info.
+bool holds_other_start(const api::core::PodTemplateSpec& pod_template, const PodSetInfo& original,
+                       const PodSetInfo* info, const std::vector<std::string_view>& kept,
+                       const FeatureGates& gates);
+
 // What the API server would refuse in a Workload and takes in a job: of environment variables of
 // one name the last stays.
 void sanitize(std::vector<v1beta2::PodSet>& pod_sets);
@@ -36,6 +42,12 @@ void sanitize(std::vector<v1beta2::PodSet>& pod_sets);
 // No more reclaimable pods than the pod set has.
 std::vector<v1beta2::ReclaimablePod> limited_to_pod_sets(
     const v1beta2::Workload& workload, std::vector<v1beta2::ReclaimablePod> reclaimable);
+// What of `now` may be written. While quota is held counts do not shrink and none vanishes (api.md,
+// Workload): what a partly admitted job would take back was not charged anyway. Only where an
+// elastic pod set has shrunk since, less is right.
+std::vector<v1beta2::ReclaimablePod> allowed_reclaimable(const v1beta2::Workload& workload,
+                                                         std::vector<v1beta2::ReclaimablePod> now,
+                                                         const FeatureGates& gates);
 // The same pods, in whatever order.
 bool same_reclaimable(std::vector<v1beta2::ReclaimablePod> a,
                       std::vector<v1beta2::ReclaimablePod> b);

@@ -289,6 +289,14 @@ JobReconciler::Next JobReconciler::retain_after_deactivation(const Job& job,
 
 JobReconciler::Next JobReconciler::start(const Job& job, const v1beta2::Workload& workload) {
   Result<std::vector<PodSetInfo>> infos = infos_of_admission(context_, workload);
+  // Started before and suspended by its user: what was put in then goes first.
+  if ((infos.ok() || infos.error().code == ErrorCode::kInvalid) &&
+      job.left_from_start(infos_of_spec(workload),
+                          infos.ok() ? *infos : std::vector<PodSetInfo>())) {
+    KUEUE_ASSIGN([[maybe_unused]] const bool stopped,
+                 stop(job, &workload, "Restoring pod templates of an earlier start"));
+    return kube::ReconcileResult{};
+  }
   Result<json::Value> target =
       infos.ok() ? job.started(*infos) : Result<json::Value>(infos.error());
   if (!target.ok()) {
@@ -305,8 +313,12 @@ JobReconciler::Next JobReconciler::start(const Job& job, const v1beta2::Workload
 
 Result<bool> JobReconciler::stop(const Job& job, const v1beta2::Workload* workload,
                                  const std::string& message) {
-  const std::vector<PodSetInfo> original =
-      workload == nullptr ? std::vector<PodSetInfo>() : infos_of_spec(*workload);
+  return stop(job, workload == nullptr ? std::vector<PodSetInfo>() : infos_of_spec(*workload),
+              message);
+}
+
+Result<bool> JobReconciler::stop(const Job& job, const std::vector<PodSetInfo>& original,
+                                 const std::string& message) {
   std::unique_ptr<Job> current;
   const Job* now = &job;
   for (int i = 0; i < kStopSteps; ++i) {
@@ -452,12 +464,22 @@ Result<bool> JobReconciler::sync_pods_ready(const Job& job, const v1beta2::Workl
 }
 
 Result<bool> JobReconciler::sync_reclaimable(const Job& job, const v1beta2::Workload& workload) {
-  const std::vector<v1beta2::ReclaimablePod> now =
-      limited_to_pod_sets(workload, job.reclaimable_pods());
-  if (now.empty() || same_reclaimable(now, workload.status.reclaimable_pods)) return false;
+  const auto& before = workload.status.reclaimable_pods;
+  std::vector<v1beta2::ReclaimablePod> now = allowed_reclaimable(
+      workload, limited_to_pod_sets(workload, job.reclaimable_pods()), context_.gates());
+  if (same_reclaimable(now, before)) return false;
+  if (context_.gates().on(Gate::kWorkloadRequestUseMergePatch)) {
+    v1beta2::Workload copy = workload;
+    copy.status.reclaimable_pods = std::move(now);
+    KUEUE_ASSIGN([[maybe_unused]] const WorkloadPointer patched,
+                 write_status(context_, workload, copy));
+    return true;
+  }
   KUEUE_TRY(apply_status_field(context_, workload, kReclaimableManager, "reclaimablePods",
-                               schema::encode(now)));
-  return true;
+                               now.empty() ? json::Value() : schema::encode(now)));
+  // What others own stays: then there is nothing new to look at.
+  const WorkloadPointer written = newest(workload);
+  return written == nullptr || !same_reclaimable(written->status.reclaimable_pods, before);
 }
 
 }  // namespace kueue::controllers::jobs

@@ -83,6 +83,9 @@ class JobReconciler {
   Next start(const Job& job, const v1beta2::Workload& workload);
   // True when the job is stopped and nothing of it runs.
   Result<bool> stop(const Job& job, const v1beta2::Workload* workload, const std::string& message);
+  // Brings the templates back to `original`.
+  Result<bool> stop(const Job& job, const std::vector<PodSetInfo>& original,
+                    const std::string& message);
   Result<void> write_job(const Job& job, const json::Value& target, bool status);
   // Looks at the job itself when the cache may be behind a write of ours.
   Result<void> settle_doubt(const kube::ObjectKey& key);

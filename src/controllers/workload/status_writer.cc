@@ -114,7 +114,8 @@ Result<void> apply_status_field(const Context& context, const v1beta2::Workload&
        {"metadata", json::Value::object({{"name", workload.metadata.name},
                                          {"namespace", workload.metadata.namespace_},
                                          {"uid", workload.metadata.uid}})}});
-  document.at_path({"status", field}) = std::move(value);
+  document["status"] = json::Value::object({});
+  if (!value.is_null()) document.at_path({"status", field}) = std::move(value);
   kube::WriteOptions options;
   options.field_manager = std::string(manager);
   options.force = true;

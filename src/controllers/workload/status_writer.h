@@ -23,7 +23,8 @@ Result<WorkloadPointer> newest_workload(Context& context, const kube::ObjectKey&
 Result<WorkloadPointer> write_status(Context& context, const v1beta2::Workload& before,
                                      const v1beta2::Workload& changed);
 
-// Server-side applies this one field of the status as `manager`, which owns nothing else in it. The
+// Server-side applies this one field of the status as `manager`, which owns nothing else in it
+// (null: nothing any more). The
 // cache takes the answer in. A Workload that is gone is no error; kConflict for another of its
 // name.
 Result<void> apply_status_field(const Context& context, const v1beta2::Workload& workload,

@@ -173,6 +173,10 @@ class ScriptedJob final : public jobs::Job {
   }
   json::Value suspended_document() const override { return document(); }
   jobs::StopStep stop(const std::vector<jobs::PodSetInfo>&) const override { return {}; }
+  bool left_from_start(const std::vector<jobs::PodSetInfo>&,
+                       const std::vector<jobs::PodSetInfo>&) const override {
+    return false;
+  }
 
  private:
   std::unique_ptr<jobs::Job> job_;

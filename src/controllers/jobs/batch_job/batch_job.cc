@@ -109,7 +109,8 @@ class BatchJob final : public Job {
   }
 
   std::vector<v1beta2::ReclaimablePod> reclaimable_pods() const override {
-    // Of the pods that are charged: a parallelism beyond what is to be completed gives nothing back.
+    // Of the pods that are charged: a parallelism beyond what is to be completed gives nothing
+    // back.
     const int32_t pods = pods_count();
     const batch::JobStatus& status = job_->status;
     if (pods == 1 || status.succeeded.value_or(0) == 0) return {};
@@ -159,13 +160,11 @@ class BatchJob final : public Job {
     }
     copy.metadata.annotations.erase(std::string(kStoppingAnnotation));
     if (original.size() == 1) {
-      if (min_parallelism().has_value()) {
+      if (min_parallelism().has_value() && original[0].count != pods_count()) {
         copy.spec.parallelism = original[0].count;
         if (syncs_completions()) copy.spec.completions = copy.spec.parallelism;
       }
-      restore_info(
-          copy.spec.template_, original[0],
-          {kJobNameLabel, kControllerUidLabel, kBatchJobNameLabel, kBatchControllerUidLabel});
+      restore_info(copy.spec.template_, original[0], kept_labels());
     }
     json::Value target = schema::encode(copy);
     if (target == document()) return {};
@@ -174,7 +173,17 @@ class BatchJob final : public Job {
     return {StopStep::Kind::kWrite, std::move(target), false};
   }
 
+  bool left_from_start(const std::vector<PodSetInfo>& original,
+                       const std::vector<PodSetInfo>& infos) const override {
+    return original.size() == 1 &&
+           holds_other_start(job_->spec.template_, original[0],
+                             infos.size() == 1 ? infos.data() : nullptr, kept_labels(), gates_);
+  }
+
  private:
+  static std::vector<std::string_view> kept_labels() {
+    return {kJobNameLabel, kControllerUidLabel, kBatchJobNameLabel, kBatchControllerUidLabel};
+  }
   bool suspend() const { return job_->spec.suspend.value_or(false); }
   bool marked() const { return job_->metadata.annotations.contains(kStoppingAnnotation); }
   int32_t pods_count() const {
