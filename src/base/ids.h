@@ -66,8 +66,10 @@ class IndexVec {
 template <typename IdType, typename T>
 class PieceVec {
  public:
-  T& operator[](IdType id) { return pieces_[id.value / kPiece][id.value % kPiece]; }
-  const T& operator[](IdType id) const { return pieces_[id.value / kPiece][id.value % kPiece]; }
+  T& operator[](IdType id) { return pieces_[id.value / kPiece]->items[id.value % kPiece]; }
+  const T& operator[](IdType id) const {
+    return pieces_[id.value / kPiece]->items[id.value % kPiece];
+  }
   bool contains(IdType id) const { return id.value < size_; }
   IdType push(T item) {
     IdType id(size_);
@@ -76,7 +78,7 @@ class PieceVec {
   }
   // Grows so that `id` exists.
   T& ensure(IdType id) {
-    while (id.value >= pieces_.size() * kPiece) pieces_.push_back(std::make_unique<T[]>(kPiece));
+    while (id.value >= pieces_.size() * kPiece) pieces_.push_back(std::make_unique<Piece>());
     if (id.value >= size_) size_ = size_t{id.value} + 1;
     return (*this)[id];
   }
@@ -87,7 +89,12 @@ class PieceVec {
 
  private:
   static constexpr size_t kPiece = 256;
-  std::vector<std::unique_ptr<T[]>> pieces_;
+  // No array of its own: new T[] may put a count in front of it, which costs as much as rounding up
+  // to the next size of the allocator does.
+  struct Piece {
+    T items[kPiece];
+  };
+  std::vector<std::unique_ptr<Piece>> pieces_;
   size_t size_ = 0;
 };
 

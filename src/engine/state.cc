@@ -103,8 +103,8 @@ ClusterQueueStatus State::cluster_queue_status(const std::string& name) const {
   const QueueRecord& q = world_->queues[id];
   out.pending_active = static_cast<int32_t>(q.pending.active());
   out.pending_inadmissible = static_cast<int32_t>(q.pending.set_aside());
-  out.hashes_active = static_cast<int32_t>(q.hashes_active.size());
-  out.hashes_inadmissible = static_cast<int32_t>(q.hashes_inadmissible.size());
+  out.hashes_active = q.pending.kinds(false);
+  out.hashes_inadmissible = q.pending.kinds(true);
   for (const auto& [resource, amount] : q.pending_requests)
     out.pending_requests.emplace_back(world_->names.text(resource), amount.value());
   std::sort(out.pending_requests.begin(), out.pending_requests.end());
@@ -190,8 +190,9 @@ std::vector<PendingWorkload> State::pending(const std::string& cluster_queue) co
       if (aside) all.back().key.sticky = false;
     }
   // LocalQueues of equal usage compete workload by workload.
-  std::sort(all.begin(), all.end(), [](const Waiting& a, const Waiting& b) {
-    return a.usage != b.usage ? a.usage < b.usage : a.key.before(b.key);
+  std::sort(all.begin(), all.end(), [&](const Waiting& a, const Waiting& b) {
+    return a.usage != b.usage ? a.usage < b.usage
+                              : world_->pending_keys.before(a.id, a.key, b.id, b.key);
   });
   std::unordered_map<uint32_t, int32_t> position_in_local;
   for (const Waiting& waiting : all) {

@@ -257,6 +257,7 @@ void apply_event(World& world, const ClusterQueueDeleted& e) {
   q.spec.name = e.name;
   q.groups.clear();
   q.activity = QueueActivity();
+  q.active = false;
   q.preemptor = WorkloadId();
   q.preemptor_sticky = false;
   world.forest.remove(q.node);

@@ -278,26 +278,56 @@ void on_updated(World& world, WorkloadId id, const Workload& before) {
 namespace {
 
 // All at once instead of one after the other as it is come to: with thousands of queues none of it
-// is in the caches.
-void fetch_parts(const World& world, WorkloadId id) {
+// is in the caches. First what the record points to, then what that points to.
+void fetch_object(const World& world, WorkloadId id) {
   const WorkloadRecord& r = world.record(id);
+  fetch_ahead(r.object.get());
   fetch_ahead(r.reservation.get());
   fetch_ahead(&world.pending_keys[id]);
+  if (r.local.valid()) world.locals[r.local].fetch();
+  if (r.queue.valid()) world.queues[r.queue].fetch();
+}
+
+void fetch_parts(const World& world, WorkloadId id) {
+  const WorkloadRecord& r = world.record(id);
+  if (!r.object) return;
   fetch_ahead(r.object->pod_sets.data());
   fetch_ahead(r.object->conditions.data());
-  if (r.local.valid()) fetch_ahead(&world.locals[r.local]);
+  if (r.reservation) {
+    fetch_ahead(r.reservation->admission.get());
+    const std::vector<WorkloadId>& reserved = world.queues[r.reservation->queue].reserved;
+    fetch_ahead(reserved.data() + r.reservation->position);
+  }
   if (!r.queue.valid()) return;
-  world.queues[r.queue].fetch();
-  fetch_ahead(&world.forest.own_usage(world.queues[r.queue].node));
-  fetch_ahead(&world.forest.at(world.queues[r.queue].node));
+  const QuotaId node = world.queues[r.queue].node;
+  fetch_ahead(&world.forest.own_usage(node));
+  world.forest.at(node).fetch();
+}
+
+// News came of a workload; those of whom they will come next are known (Turns).
+void fetch_next(World& world, WorkloadId id) {
+  if (const WorkloadRecord& r = world.record(id); r.reservation)
+    world.turns.follow(r.reservation->turn);
+  if (WorkloadId next = world.turns.ahead(9); next.valid()) fetch_ahead(&world.record(next));
+  if (WorkloadId next = world.turns.ahead(6); next.valid()) fetch_object(world, next);
+  if (WorkloadId next = world.turns.ahead(3); next.valid()) {
+    fetch_parts(world, next);
+    if (const WorkloadRecord& r = world.record(next); r.queue.valid())
+      fetch_ahead(world.forest.at(world.queues[r.queue].node).cells.data());
+  }
 }
 
 }  // namespace
 
 void apply_event(World& world, const WorkloadChanged& e) {
   if (!e.workload) return;
+  fetch_ahead(e.workload.get());
   WorkloadId id = world.find(e.workload->key);
-  if (id.valid()) fetch_parts(world, id);
+  if (id.valid()) {
+    fetch_object(world, id);
+    fetch_parts(world, id);
+    fetch_next(world, id);
+  }
   if (id.valid() && world.object(id).uid != e.workload->uid) {  // deleted and created again
     apply_event(world, WorkloadDeleted{e.workload->key});
     id = WorkloadId();

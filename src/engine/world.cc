@@ -21,6 +21,10 @@ const GroupRecord* QueueRecord::group_of(ResourceId resource) const {
 }
 
 WorkloadId World::find(const Key& key) const {
+  if (WorkloadId next = turns.ahead(0); next.valid()) {
+    const WorkloadRecord& r = workloads[next];
+    if (r.object && r.object->key == key) return next;
+  }
   return workload_ids.find(key.namespace_, key.name, [&](WorkloadId id) {
     // Who looks for a workload goes on to read and change all of it.
     const WorkloadRecord& r = workloads[id];

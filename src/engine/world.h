@@ -54,6 +54,7 @@ struct Reservation {
   bool admitted = false;
   LocalId local;                   // whose counters it is in
   uint32_t position = 0;           // in QueueRecord::reserved
+  uint32_t turn = 0;               // in World::turns
   std::vector<PlacedPods> placed;  // topology usage
 };
 
@@ -68,7 +69,7 @@ using ShareId = Id<struct ShareTag>;
 
 enum class Place : uint8_t { kNone, kWaiting, kInFlight };  // active or set aside: PendingQueue
 
-struct WorkloadRecord {
+struct alignas(64) WorkloadRecord {
   std::shared_ptr<const Workload> object;  // as last delivered; null = free slot
   InlineVector<ShapeId, 2> shapes;         // per pod set
   Digest digest;
@@ -109,14 +110,20 @@ struct GroupRecord {
   std::vector<FlavorId> flavors;    // order of preference
 };
 
-// What each admission touches stands first and together: a cycle over thousands of queues waits for
-// memory more than for anything else.
-struct QueueRecord {
+// What each admission touches stands together, from `pending` to the first members of `spec`: a
+// cycle over thousands of queues waits for memory more than for anything else.
+struct alignas(64) QueueRecord {
+  std::unordered_map<Digest, PendingReason, DigestHash> bypass;  // hashes that were moved aside
+  std::set<LocalId> locals;
+
+  PendingQueue pending;  // its last members are those that count
   bool exists = false;
   bool topology_only = false;  // all its flavors are topology flavors
   bool preemptor_sticky = false;
+  bool active = false;  // as `activity` says
   QuotaId node;
   WorkloadId preemptor;
+  int32_t admitted = 0;
   int64_t preemptor_generation = 0;
   int64_t pop_cycle = 0;
   int64_t retry_cycle = -1;
@@ -125,25 +132,19 @@ struct QueueRecord {
   int64_t generation = 0;
   std::vector<GroupRecord> groups;
   Text name;
-  PendingQueue pending;
-  std::unordered_map<Digest, PendingReason, DigestHash> bypass;   // hashes that were moved aside
-  ResourceList pending_requests;                                  // sorted by id
-  std::unordered_map<Digest, int32_t, DigestHash> hashes_active;  // of those that wait, counted
-  std::unordered_map<Digest, int32_t, DigestHash> hashes_inadmissible;
-  int32_t admitted = 0;
+  ResourceList pending_requests;  // sorted by id
   std::vector<WorkloadId> reserved;
   Usage admitted_usage;
-  QueueActivity activity;
+  ClusterQueue spec;  // its first members are those that count
 
-  ClusterQueue spec;
-  std::set<LocalId> locals;
+  QueueActivity activity;
 
   const GroupRecord* group_of(ResourceId resource) const;
   // Begins to fetch what an admission touches.
-  void fetch() const { fetch_ahead(this, &activity + 1); }
+  void fetch() const { fetch_ahead(pending.often(), &spec.name); }
 };
 
-struct LocalRecord {
+struct alignas(64) LocalRecord {
   bool exists = false;  // the object exists
   bool queues = false;  // and takes part in queueing: not stopped
   QueueId queue;
@@ -156,6 +157,9 @@ struct LocalRecord {
   Key key;
   LocalQueue spec;
   std::vector<WorkloadId> members;  // all live workloads that name it
+
+  // Begins to fetch what an admission touches.
+  void fetch() const { fetch_ahead(this, &key); }
 };
 
 // Ids, each once however often it is put in.
@@ -203,6 +207,33 @@ class IdSet {
   std::vector<uint64_t> words_;
 };
 
+// Who got a reservation, in that order. News of workloads mostly come in the order in which they
+// were admitted: who comes next is fetched ahead, and found without a search. It decides nothing
+// that can be seen.
+class Turns {
+ public:
+  // Puts the workload behind all others; returns its turn.
+  uint32_t add(WorkloadId id) {
+    if (next_ == ids_.size() && ids_.size() < kMost)
+      ids_.resize(ids_.empty() ? 64 : ids_.size() * 2);
+    ids_[next_ % ids_.size()] = id;
+    return next_++;
+  }
+  // News came of the one with that turn.
+  void follow(uint32_t turn) { expected_ = turn + 1; }
+  // The one that comes so many behind the next one; invalid when none is known.
+  WorkloadId ahead(uint32_t steps) const {
+    const uint32_t turn = expected_ + steps;
+    return turn < next_ && next_ - turn <= ids_.size() ? ids_[turn % ids_.size()] : WorkloadId();
+  }
+
+ private:
+  static constexpr size_t kMost = size_t{1} << 16;
+  std::vector<WorkloadId> ids_;  // a ring
+  uint32_t next_ = 0;
+  uint32_t expected_ = 0;
+};
+
 struct SecondPassEntry {
   Instant due;
   int32_t iteration = 0;
@@ -210,7 +241,12 @@ struct SecondPassEntry {
 };
 
 struct World {
-  explicit World(Settings s) : settings(std::move(s)), forest(names) {}
+  explicit World(Settings s)
+      : settings(std::move(s)),
+        forest(names),
+        pending_keys([this](WorkloadId id) -> const Workload& { return object(id); }) {}
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
 
   Settings settings;
   Names names;
@@ -231,6 +267,7 @@ struct World {
   IndexVec<LocalId, LocalRecord> locals;
 
   KeyIndex<WorkloadId> workload_ids;
+  Turns turns;
   PieceVec<WorkloadId, WorkloadRecord> workloads;
   PendingKeys pending_keys;         // order in their queues
   std::vector<double> local_usage;  // by LocalId: what orders LocalQueues (behaviour.md 11)

@@ -113,7 +113,7 @@ bool may_be_nominated(World& world, Entry& entry) {
   if (!queue.exists)
     return fail(entry, PendingReason::kMisconfigured,
                 "ClusterQueue " + queue.spec.name + " not found");
-  if (!queue.activity.active)
+  if (!queue.active)
     return fail(entry, PendingReason::kSuspended,
                 "ClusterQueue " + queue.spec.name + " is inactive");
   auto labels = world.namespaces.find(w.key.namespace_);

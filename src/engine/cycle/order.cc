@@ -54,7 +54,7 @@ EntryOrder::EntryOrder(Cycle& cycle, std::vector<Entry>& entries) : cycle_(cycle
 Entry* EntryOrder::next() {
   if (cycle_.world().settings.fair_sharing) return next_fair();
   if (position_ == left_.size()) return nullptr;
-  fetch_entries(cycle_.world(), left_, position_);
+  fetch_entries(cycle_.world(), left_, position_, false);
   return left_[position_++];
 }
 

@@ -105,7 +105,7 @@ void collect_entries(Overlay& overlay, bool every_head, CycleScratch& scratch) {
   std::vector<Head> heads = find_heads(world, !every_head);
   scratch.entries.reserve(heads.size());
   for (size_t i = 0; i < heads.size(); ++i) {
-    fetch_heads(world, heads, i, [](const Head& head) -> const Head& { return head; });
+    fetch_heads(world, heads, i);
     take_head(world, heads[i]);
     const Head& head = heads[i];
     WorkloadRecord& r = world.record(head.id);
@@ -147,7 +147,7 @@ void finish(World& world, Plan& plan, bool explain, std::vector<Entry*>& done,
   if (explain) plan.why.decisions.reserve(done.size() + rejected.size());
   size_t command = 0;
   for (size_t i = 0; i < done.size(); ++i) {
-    fetch_entries(world, done, i);
+    fetch_entries(world, done, i, true);
     Entry* entry = done[i];
     if (entry->status != EntryStatus::kAssumed) continue;
     while (!std::holds_alternative<Admit>(plan.commands[command])) ++command;

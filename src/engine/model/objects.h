@@ -74,20 +74,21 @@ struct ConcurrentAdmission {
   std::string last_acceptable_flavor;  // "" = no constraint
 };
 
+// What each cycle reads stands first (engine/world.h).
 struct ClusterQueue {
+  QueueingStrategy strategy = QueueingStrategy::kBestEffortFifo;
+  StopPolicy stop = StopPolicy::kNone;
+  bool usage_based_fairness = false;  // admissionScope UsageBasedAdmissionFairSharing
+  bool terminating = false;
+  Fungibility fungibility;
+  Preemption preemption;
+  double fair_weight = 1;
+  std::optional<LabelSelector> namespace_selector;  // absent = no namespace
+  std::vector<CheckRule> checks;
   std::string name;
   std::string cohort;  // "" = none
-  QueueingStrategy strategy = QueueingStrategy::kBestEffortFifo;
-  std::optional<LabelSelector> namespace_selector;  // absent = no namespace
   std::vector<ResourceGroup> groups;
-  Preemption preemption;
-  Fungibility fungibility;
-  StopPolicy stop = StopPolicy::kNone;
-  double fair_weight = 1;
-  bool usage_based_fairness = false;  // admissionScope UsageBasedAdmissionFairSharing
-  std::vector<CheckRule> checks;
   std::optional<ConcurrentAdmission> concurrent_admission;
-  bool terminating = false;
 };
 
 struct Cohort {

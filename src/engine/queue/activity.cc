@@ -143,6 +143,7 @@ void refresh_activity(World& world, QueueId id) {
   if (next.active != q.activity.active || next.message != q.activity.message)
     world.changed_queues.insert(id);
   world.forest.set_active(q.node, next.active);
+  q.active = next.active;
   q.activity = std::move(next);
 }
 

@@ -27,10 +27,7 @@ class PendingQueueTest : public ::testing::TestWithParam<int> {
       workloads_[i].uid = workloads_[i].key.name = "w" + std::to_string(i);
       queued_.emplace_back();
     }
-    for (size_t i = 0; i < kWorkloads; ++i) {
-      PendingKey& key = keys_.ensure(WorkloadId(i));
-      key.workload = &workloads_[i];
-    }
+    keys_.ensure(WorkloadId(kWorkloads - 1));
   }
 
   struct Where {
@@ -51,9 +48,10 @@ class PendingQueueTest : public ::testing::TestWithParam<int> {
       ++(queued_[i]->aside ? asides : active);
       if (queued_[i]->aside) continue;
       if (!first || usage(i) < usage(*first) ||
-          (usage(i) == usage(*first) && keys_[WorkloadId(i)].before(keys_[WorkloadId(*first)])))
+          (usage(i) == usage(*first) && keys_.before(WorkloadId(i), WorkloadId(*first))))
         first = i;
     }
+    queue_.check();
     ASSERT_EQ(queue_.active(), active);
     ASSERT_EQ(queue_.set_aside(), asides);
     ASSERT_EQ(queue_.members(false).size(), active);
@@ -92,7 +90,7 @@ class PendingQueueTest : public ::testing::TestWithParam<int> {
       if (q && q->aside) q->aside = q->seen = false;
   }
 
-  PendingKeys keys_;
+  PendingKeys keys_{[this](WorkloadId id) -> const Workload& { return workloads_[id.value]; }};
   PendingQueue queue_{&keys_};
   std::vector<double> usage_{1, 1};
   Workload workloads_[kWorkloads];

@@ -19,15 +19,8 @@ void add(ResourceList& list, ResourceId id, Amount amount) {
   }
 }
 
-void count(World& world, QueueId queue, LocalId local, bool aside, const Digest& digest,
-           int32_t by) {
-  if (aside && local.valid()) world.locals[local].inadmissible += by;
-  if (!digest.known()) return;
-  QueueRecord& q = world.queues[queue];
-  auto& hashes = aside ? q.hashes_inadmissible : q.hashes_active;
-  auto [it, inserted] = hashes.try_emplace(digest, 0);
-  it->second += by;
-  if (it->second == 0) hashes.erase(it);
+void count_aside(World& world, LocalId local, int32_t by) {
+  if (local.valid()) world.locals[local].inadmissible += by;
 }
 
 uint64_t hash_of(const PendingShare& share) {
@@ -87,8 +80,7 @@ void recount(World& world, QueueId queue) {
 
 void shift_pending_share(World& world, QueueId queue, const LotKey& lot, size_t moved, bool aside) {
   auto n = static_cast<int32_t>(moved);
-  count(world, queue, lot.local, !aside, lot.digest, -n);
-  count(world, queue, lot.local, aside, lot.digest, n);
+  count_aside(world, lot.local, aside ? n : -n);
   world.changed_queues.insert(queue);
   world.changed_locals.insert(lot.local);
 }
@@ -104,7 +96,7 @@ void add_pending_share(World& world, WorkloadId id) {
       add(share.requests, resource, amount * count);
   }
   for (const auto& [resource, amount] : share.requests) add(q.pending_requests, resource, amount);
-  count(world, r.queue, r.local, q.pending.aside(id), share.digest, 1);
+  if (q.pending.aside(id)) count_aside(world, r.local, 1);
   r.pending_share = use_share(world, std::move(share));
 }
 
@@ -118,7 +110,7 @@ void take_pending_share(World& world, WorkloadId id) {
                                 [](const auto& entry) { return entry.second.is_unlimited(); });
   for (const auto& [resource, amount] : share.requests)
     add(q.pending_requests, resource, Amount() - amount);
-  count(world, r.queue, r.local, aside, share.digest, -1);
+  if (aside) count_aside(world, r.local, -1);
   drop_share(world, r.pending_share);
   r.pending_share = ShareId();
   if (lost) recount(world, r.queue);

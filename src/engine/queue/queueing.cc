@@ -58,7 +58,6 @@ PendingKey fresh_key(const World& world, WorkloadId id, QueueId queue) {
   key.sticky = q.preemptor == id && q.preemptor_sticky;
   key.priority = w.effective_priority();
   key.timestamp = queue_timestamp(world, w);
-  key.workload = &w;
   return key;
 }
 
@@ -182,7 +181,7 @@ WorkloadId front_of(const World& world, const QueueRecord& q) {
 // for one more look, as for flavors not yet tried, steps aside after it: those behind it may fit.
 WorkloadId head_to_look_at(World& world, QueueId queue) {
   QueueRecord& q = world.queues[queue];
-  if (!q.activity.active) return {};
+  if (!q.active) return {};
   while (!q.pending.empty()) {
     WorkloadId head = front_of(world, q);
     if (!blocked_unchanged(world, queue, head)) return head;
@@ -299,7 +298,7 @@ std::vector<Front> fronts_to_look_at(World& world, bool skip_blocked) {
   const uint64_t news = world.news;
   for (QueueId queue : world.nonempty.ids()) {
     QueueRecord& q = world.queues[queue];
-    if (!q.activity.active) continue;
+    if (!q.active) continue;
     WorkloadId id = skip_blocked ? head_to_look_at(world, queue) : front_of(world, q);
     if (id.valid())
       out.push_back({queue, id});

@@ -239,6 +239,7 @@ void reserve_as(World& world, WorkloadId id, QueueId queue,
   reservation->local = r.local;
   reservation->position = static_cast<uint32_t>(q.reserved.size());
   q.reserved.push_back(id);
+  reservation->turn = world.turns.add(id);
   if (q.exists) world.forest.add_usage(q.node, reservation->usage);
   if (admitted) {
     ++q.admitted;
