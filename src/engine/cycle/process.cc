@@ -220,7 +220,10 @@ void decide(Cycle& cycle, Entry& entry) {
     entry.pending = PendingReason::kWaitingForPodsReady;
     entry.message = "waiting for all admitted workloads to be in PodsReady condition";
     entry.waits_for_pods_ready = true;
-    world.record(entry.id()).scan.reset();  // it waits with this assignment
+    // It waits with this assignment: another look before pods are ready would begin with other
+    // flavors, and could set it aside, where their readiness wakes nobody.
+    world.record(entry.id()).scan.reset();
+    world.record(entry.id()).looked_in_part = false;
     return;
   }
   if (migrate_variant(cycle, entry)) return;
