@@ -21,6 +21,17 @@ class StartedAgainTest : public ManagerFixture {
   std::string of_job(std::initializer_list<std::string_view> path) {
     return std::string(api_.find("jobs", "lab", "sort")->get_string(path));
   }
+  // Its pods run with the old label of the flavor, which has a new one by then.
+  void run_while_the_flavor_is_relabelled() {
+    label_flavor("old");
+    start();
+    add_job("sort", 2);
+    run();
+    set_pods("sort", 2, 2);
+    run();
+    ASSERT_EQ(pool(), "old") << log_;
+    label_flavor("new");
+  }
   std::string pool() { return of_job({"spec", "template", "spec", "nodeSelector", "pool"}); }
   std::string state(std::string_view type) {
     const std::string text = condition(workload(), type);
@@ -33,14 +44,7 @@ class StartedAgainTest : public ManagerFixture {
 };
 
 TEST_F(StartedAgainTest, ASuspendedJobStartsWithTheLabelsOfToday) {
-  label_flavor("old");
-  start();
-  add_job("sort", 2);
-  run();
-  set_pods("sort", 2, 2);
-  run();
-  ASSERT_EQ(pool(), "old") << log_;
-  label_flavor("new");
+  run_while_the_flavor_is_relabelled();
   EXPECT_FALSE(suspended("sort"));
   // Its pods end some time after: until then it holds its quota, and does not start.
   change_job([](json::Value& job) {
@@ -71,14 +75,7 @@ TEST_F(StartedAgainTest, ASuspendedJobStartsAtOnceWhenNothingChanged) {
 }
 
 TEST_F(StartedAgainTest, AWorkloadIsMadeOfTheTemplateThatTheUserWrote) {
-  label_flavor("old");
-  start();
-  add_job("sort", 2);
-  run();
-  set_pods("sort", 2, 2);
-  run();
-  ASSERT_EQ(pool(), "old") << log_;
-  label_flavor("new");
+  run_while_the_flavor_is_relabelled();
   // Another size while it is suspended takes another Workload.
   change_job([](json::Value& job) {
     job.at_path({"spec", "suspend"}) = true;
